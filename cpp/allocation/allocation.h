@@ -1,0 +1,37 @@
+// The allocation rules of contextual bandits that reduce to regression: from one prediction per action to a probability
+// mass function. Pure arithmetic in double precision; nothing here knows of Vowpal Wabbit.
+//
+//   reweighted_igw          FastCB, Foster and Krishnamurthy (2021), https://arxiv.org/abs/2107.02237, Algorithm 1
+//   igw                     SquareCB, Foster and Rakhlin (2020), https://arxiv.org/abs/2002.04926
+//   reweighted_igw_rewards  FastCB's extension to small rewards
+//
+// Every function writes a pmf for any finite input in [0,1] and any gamma in [0, infinity]: entries are in [0,1] and
+// sum to one up to rounding. Two actions with equal predictions get equal probability, whatever gamma is, except for the
+// best one itself (the first of the ties), which takes what the others leave.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vw_fastcb
+{
+// 1 / (1 + exp(-logit)), without overflow for any logit.
+double sigmoid(double logit);
+
+// gamma_t = scale * t^exponent, the schedule of the paper's experiments. Zero rounds of learning give gamma 0, a uniform
+// pmf, unless the exponent is 0 (a constant gamma).
+double power_gamma(double scale, double exponent, uint64_t rounds);
+
+// p_a = y_b / (A y_b + gamma (y_a - y_b)) with b = argmin y. `losses` and `pmf` may be the same array.
+void reweighted_igw(const double* losses, size_t count, double gamma, double* pmf);
+
+// p_a = 1 / (A + gamma (y_a - y_b)) with b = argmin y. `losses` and `pmf` may be the same array.
+void igw(const double* losses, size_t count, double gamma, double* pmf);
+
+// p_a = y_b / (A y_b + gamma (y_b - y_a)) with b = argmax y. `rewards` and `pmf` may be the same array.
+void reweighted_igw_rewards(const double* rewards, size_t count, double gamma, double* pmf);
+
+// Raises every entry to at least epsilon / count and takes the mass from what the others have above that floor, in
+// proportion. A pmf that respects the floor already is left as it is (up to rounding).
+void enforce_floor(double* pmf, size_t count, double epsilon);
+}  // namespace vw_fastcb

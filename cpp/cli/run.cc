@@ -1,0 +1,160 @@
+#include "run.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/config/options_cli.h"
+#include "vw/core/global_data.h"
+#include "vw/core/learner.h"
+#include "vw/core/parser.h"
+#include "vw/core/vw.h"
+#include "vw/io/logger.h"
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+namespace vw_fastcb
+{
+namespace
+{
+using workspaces = std::vector<std::unique_ptr<VW::workspace>>;
+
+// The flags that belong to the driver and not to the workspace.
+struct driver_flags
+{
+  bool onethread = false;
+  std::string log_level;
+  std::string log_output;
+
+  VW::config::option_group_definition group()
+  {
+    using VW::config::make_option;
+    VW::config::option_group_definition driver("Driver");
+    driver.add(make_option("onethread", onethread).help("Parse and learn in one thread"));
+    driver.add(make_option("log_level", log_level)
+                   .default_value("info")
+                   .hidden()
+                   .one_of({"info", "warn", "error", "critical", "off"})
+                   .help("Which log messages to show; overrides --quiet for them"));
+    driver.add(make_option("log_output", log_output)
+                   .default_value("stdout")
+                   .hidden()
+                   .one_of({"stdout", "stderr", "compat"})
+                   .help("Where log messages go"));
+    return driver;
+  }
+};
+
+std::unique_ptr<VW::workspace> make_workspace(
+    const std::vector<std::string>& arguments, driver_flags& driver, VW::io::logger& logger)
+{
+  auto options = std::make_unique<VW::config::options_cli>(arguments);
+  options->add_and_parse(driver.group());
+  logger.set_level(VW::io::get_log_level(driver.log_level));
+  logger.set_location(VW::io::get_output_location(driver.log_output));
+  auto workspace = VW::initialize(std::move(options));
+  workspace->runtime_config.vw_is_main = true;
+  return workspace;
+}
+
+// `--args FILE`: one model a line, all learning from the same data.
+workspaces make_workspaces_from_file(const std::string& path, driver_flags& driver, VW::io::logger& logger)
+{
+  std::ifstream file(path);
+  if (!file) { THROW("Could not open the file of arguments: " << path); }
+  workspaces all;
+  for (std::string line; std::getline(file, line);)
+  {
+    const auto arguments = line + " -f model." + std::to_string(all.size() + 1) + " --no_stdin";
+    std::cout << arguments << std::endl;
+    all.push_back(make_workspace(VW::split_command_line(arguments), driver, logger));
+  }
+  if (all.empty()) { THROW("The file of arguments has no line: " << path); }
+  return all;
+}
+
+// Runs VW's parser thread for as long as it lives. Where the learner throws, the parser may be waiting for room in its
+// queue, and joining it would wait for ever: so it is told to stop and its queue is emptied first.
+class running_parser
+{
+public:
+  explicit running_parser(VW::workspace& all) : _all(all) { VW::start_parser(_all); }
+  ~running_parser()
+  {
+    if (std::uncaught_exceptions() > 0)
+    {
+      VW::details::set_done(_all);
+      auto* parser = _all.parser_runtime.example_parser.get();
+      while (auto* example = VW::get_example(parser)) { VW::finish_example(_all, *example); }
+    }
+    VW::end_parser(_all);
+  }
+  running_parser(const running_parser&) = delete;
+  running_parser& operator=(const running_parser&) = delete;
+
+private:
+  VW::workspace& _all;
+};
+
+void drive(workspaces& all, bool onethread)
+{
+  if (onethread)
+  {
+    if (all.size() > 1) { THROW("--onethread does not go with several models (--args)"); }
+    VW::LEARNER::generic_driver_onethread(*all[0]);
+    return;
+  }
+  running_parser parser(*all[0]);
+  if (all.size() == 1) { VW::LEARNER::generic_driver(*all[0]); }
+  else
+  {
+    std::vector<VW::workspace*> pointers;
+    for (auto& workspace : all) { pointers.push_back(workspace.get()); }
+    VW::LEARNER::generic_driver(pointers);
+  }
+}
+
+void run(const std::vector<std::string>& arguments, VW::io::logger& logger)
+{
+  driver_flags driver;
+  workspaces all;
+  if (arguments.size() == 2 && arguments[0] == "--args")
+  {
+    all = make_workspaces_from_file(arguments[1], driver, logger);
+  }
+  else { all.push_back(make_workspace(arguments, driver, logger)); }
+
+  const bool dry_run = all[0]->options->get_typed_option<bool>("dry_run").value();
+  if (!dry_run) { drive(all, driver.onethread); }
+  for (auto& workspace : all)
+  {
+    const auto& parser_failure = workspace->parser_runtime.example_parser->exc_ptr;
+    if (parser_failure) { std::rethrow_exception(parser_failure); }
+    if (!dry_run) { VW::sync_stats(*workspace); }
+    workspace->finish();
+  }
+}
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments)
+{
+  auto logger = VW::io::create_default_logger();
+  try
+  {
+    run(arguments, logger);
+    return 0;
+  }
+  catch (const VW::vw_exception& e)
+  {
+    logger.err_critical("vw-fastcb ({}:{}): {}", e.filename(), e.line_number(), e.what());
+  }
+  catch (const std::exception& e)
+  {
+    logger.err_critical("vw-fastcb: {}", e.what());
+  }
+  catch (...)
+  {
+    logger.err_critical("vw-fastcb: unknown exception");
+  }
+  return 1;
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,154 @@
+// FastCB (Foster and Krishnamurthy 2021, https://arxiv.org/abs/2107.02237) for fixed actions: --cb_explore K --fastcb.
+// One context line an event and one weight slot an action, all scored in one pass over the features.
+#include "fastcb.h"
+#include "fastcb_options.h"
+#include "oracle.h"
+
+#include "vw/config/options.h"
+#include "vw/core/action_score.h"
+#include "vw/core/global_data.h"
+#include "vw/core/learner.h"
+#include "vw/core/print_utils.h"
+#include "vw/core/setup_base.h"
+#include "vw/core/shared_data.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace
+{
+using VW::LEARNER::learner;
+
+class cb_explore_fastcb
+{
+public:
+  cb_explore_fastcb(vw_fastcb::oracle oracle, uint32_t count)
+      : oracle(std::move(oracle)), count(count), _slots(count), _pmf(count)
+  {
+  }
+
+  void predict(VW::example& ec);
+  void learn(VW::example& ec);
+
+  vw_fastcb::oracle oracle;
+  uint32_t count;
+
+private:
+  std::vector<VW::polyprediction> _slots;
+  std::vector<double> _pmf;
+};
+
+void cb_explore_fastcb::predict(VW::example& ec)
+{
+  oracle.observed_action(ec.l.cb, count);  // a bad event is refused here too, as under -t
+
+  auto prediction = std::move(ec.pred.a_s);
+  oracle.score_slots(ec, _slots.data(), count);
+  std::transform(_slots.begin(), _slots.end(), _pmf.begin(), [](const VW::polyprediction& p) { return p.scalar; });
+  oracle.to_pmf(_pmf);
+
+  prediction.clear();
+  prediction.reserve(count);
+  for (uint32_t a = 0; a < count; ++a) { prediction.push_back({a, static_cast<float>(_pmf[a])}); }
+  ec.pred.a_s = std::move(prediction);
+}
+
+void cb_explore_fastcb::learn(VW::example& ec)
+{
+  const auto observed = oracle.observed_action(ec.l.cb, count);
+  if (observed == vw_fastcb::NO_ACTION) { return; }
+  auto prediction = std::move(ec.pred.a_s);
+  oracle.learn(ec, ec.l.cb.costs[0].cost, observed);
+  ec.pred.a_s = std::move(prediction);
+}
+
+void predict(cb_explore_fastcb& data, learner&, VW::example& ec) { data.predict(ec); }
+void learn(cb_explore_fastcb& data, learner&, VW::example& ec) { data.learn(ec); }
+void save_load(cb_explore_fastcb& data, VW::io_buf& io, bool read, bool text) { data.oracle.save_load(io, read, text); }
+
+// The loss that VW reports for an explorer: the logged cost, weighted by the policy's probability over the logged one.
+void update_stats(const VW::workspace&, VW::shared_data& sd, const cb_explore_fastcb&, const VW::example& ec,
+    VW::io::logger&)
+{
+  const auto& costs = ec.l.cb.costs;
+  const bool labelled = !costs.empty();
+  const float loss =
+      labelled ? costs[0].cost / costs[0].probability * ec.pred.a_s[costs[0].action - 1].score * ec.weight : 0.f;
+  sd.update(ec.test_only, labelled, loss, ec.weight, ec.get_num_features());
+}
+
+void output_prediction(VW::workspace& all, const cb_explore_fastcb&, const VW::example& ec, VW::io::logger& logger)
+{
+  for (auto& sink : all.output_runtime.final_prediction_sink)
+  {
+    VW::details::print_action_score(sink.get(), ec.pred.a_s, ec.tag, logger);
+  }
+}
+
+void print_update(
+    VW::workspace& all, VW::shared_data&, const cb_explore_fastcb&, const VW::example& ec, VW::io::logger&)
+{
+  const auto& costs = ec.l.cb.costs;
+  const auto* label = costs.empty() ? nullptr : &costs[0];
+  VW::details::print_update_cb(all, label == nullptr, ec, nullptr, /*action_scores=*/true, label);
+}
+
+void merge(const std::vector<float>&, const std::vector<const cb_explore_fastcb*>& models, cb_explore_fastcb& merged)
+{
+  uint64_t events = 0;
+  for (const auto* model : models) { events += model->oracle.events(); }
+  merged.oracle.set_events(events);
+}
+
+void add(const cb_explore_fastcb& base, const cb_explore_fastcb& delta, cb_explore_fastcb& sum)
+{
+  sum.oracle.set_events(base.oracle.events() + delta.oracle.events());
+}
+
+void subtract(const cb_explore_fastcb& model, const cb_explore_fastcb& base, cb_explore_fastcb& delta)
+{
+  delta.oracle.set_events(model.oracle.events() - base.oracle.events());
+}
+}  // namespace
+
+std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_i& stack_builder)
+{
+  auto& options = *stack_builder.get_options();
+  vw_fastcb::fastcb_options said;
+  if (!options.add_parse_and_check_necessary(said.fixed_group())) { return nullptr; }
+  said.refuse_nonsense(options);
+  // Without it VW restores the state of the first action's regressor only.
+  options.insert("per_model_save_load", "");
+
+  auto& all = *stack_builder.get_all_pointer();
+  vw_fastcb::oracle oracle(said, all);
+  oracle.use_log_loss();
+  auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner(said.num_actions));
+  oracle.use_log_loss();
+  oracle.attach(*base);
+
+  auto data = VW::make_unique<cb_explore_fastcb>(std::move(oracle), said.num_actions);
+  return VW::LEARNER::make_reduction_learner(
+      std::move(data), base, learn, predict, stack_builder.get_setupfn_name(cb_explore_fastcb_setup))
+      .set_input_label_type(VW::label_type_t::CB)
+      .set_output_label_type(VW::label_type_t::SIMPLE)
+      .set_input_prediction_type(VW::prediction_type_t::SCALAR)
+      .set_output_prediction_type(VW::prediction_type_t::ACTION_PROBS)
+      .set_feature_width(said.num_actions)
+      .set_output_example_prediction(output_prediction)
+      .set_update_stats(update_stats)
+      .set_print_update(print_update)
+      .set_save_load(save_load)
+      .set_merge(merge)
+      .set_add(add)
+      .set_subtract(subtract)
+      .build();
+}
+
+void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign)
+{
+  if (!options.was_supplied("fastcb")) { return; }
+  const auto range = std::minmax({flip_sign ? -loss0 : loss0, flip_sign ? -loss1 : loss1});
+  if (!options.was_supplied("cb_min_cost")) { options.insert("cb_min_cost", std::to_string(range.first)); }
+  if (!options.was_supplied("cb_max_cost")) { options.insert("cb_max_cost", std::to_string(range.second)); }
+}

@@ -1,0 +1,42 @@
+// What the reduction accepts as a logged event. VW's parsers and learners let many bad labels pass or alter them in
+// silence; here each is refused by name before anything is learned.
+#pragma once
+
+#include "vw/core/cb.h"
+#include "vw/core/label_parser.h"
+#include "vw/core/multi_ex.h"
+#include "vw/core/vw_fwd.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vw_fastcb
+{
+// The declared range of costs, and the map from it to [0,1].
+class cost_range
+{
+public:
+  cost_range(double lowest, double highest) : _lowest(lowest), _highest(highest) {}
+  bool contains(float cost) const { return cost >= _lowest && cost <= _highest; }  // false for NaN
+  float to_unit(float cost) const { return static_cast<float>((cost - _lowest) / (_highest - _lowest)); }
+  double lowest() const { return _lowest; }
+  double highest() const { return _highest; }
+
+private:
+  double _lowest;
+  double _highest;
+};
+
+constexpr size_t NO_ACTION = SIZE_MAX;
+
+// The position of the action whose cost was observed, NO_ACTION where the event only asks for a prediction.
+// Throws where the event is bad: a cost outside the range or not finite, a probability outside (0,1], two labels.
+size_t observed_action(const VW::multi_ex& actions, const cost_range& range);
+
+// The same for an event of fixed actions, whose label names the action (from 1 to count).
+size_t observed_action(const VW::cb_label& label, uint32_t count, const cost_range& range);
+
+// VW's text parser turns a cost `nan` into 0 and forces probabilities into [0,1]. This one keeps what was written, so
+// that the checks above see it. Anything but a plain contextual-bandit label is left to VW.
+VW::label_parser keep_labels_as_written(const VW::label_parser& stock);
+}  // namespace vw_fastcb

@@ -1,0 +1,22 @@
+// The setup functions of the FastCB reduction, named as VW names its own, and what VW's patched files call.
+#pragma once
+
+#include "vw/core/vw_fwd.h"
+
+#include <memory>
+
+namespace VW
+{
+namespace reductions
+{
+// --cb_explore_adf --fastcb
+std::shared_ptr<VW::LEARNER::learner> cb_explore_adf_fastcb_setup(VW::setup_base_i& stack_builder);
+
+// --cb_explore K --fastcb
+std::shared_ptr<VW::LEARNER::learner> cb_explore_fastcb_setup(VW::setup_base_i& stack_builder);
+
+// cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign): tells FastCB so, where it is used
+// and the user did not say otherwise.
+void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign);
+}  // namespace reductions
+}  // namespace VW

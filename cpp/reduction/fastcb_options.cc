@@ -1,0 +1,208 @@
+#include "fastcb_options.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/config/options.h"
+
+#include <cmath>
+
+using VW::config::make_option;
+using VW::config::option_group_definition;
+using VW::config::options_i;
+
+namespace vw_fastcb
+{
+namespace
+{
+struct refusal
+{
+  const char* flag;
+  const char* reason;
+};
+
+// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its oracle.
+constexpr refusal REFUSALS[] = {
+    {"first", "it is another exploration algorithm; give one of the two"},
+    {"bag", "it is another exploration algorithm; give one of the two"},
+    {"cover", "it is another exploration algorithm; give one of the two"},
+    {"regcb", "it is another exploration algorithm; give one of the two"},
+    {"regcbopt", "it is another exploration algorithm; give one of the two"},
+    {"squarecb", "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
+                 "--fastcb_allocation igw)"},
+    {"rnd", "it is another exploration algorithm; give one of the two"},
+    {"softmax", "it is another exploration algorithm; give one of the two"},
+    {"synthcover", "it is another exploration algorithm; give one of the two"},
+    {"graph_feedback", "it is another exploration algorithm; give one of the two"},
+    {"first_only", "only epsilon-greedy reads it"},
+    {"nounif", "only --cover reads it"},
+    {"psi", "only --cover reads it"},
+    {"elim", "only SquareCB reads it"},
+    {"mellowness", "only RegCB and SquareCB read it"},
+    {"epsilon_decay", "only epsilon-greedy reads it"},
+    {"large_action_space", "it approximates the actions of a squared-loss explorer"},
+    {"aml", "it tunes epsilon-greedy explorers only"},
+    {"automl", "it tunes epsilon-greedy explorers only"},
+    {"baseline_challenger_cb", "it compares policies of an importance-weighted learner, which FastCB has not"},
+    {"experimental_igl", "interaction-grounded learning brings a reward model of its own"},
+    {"cb_dro", "it reweights events, and FastCB's update is unweighted"},
+    {"cb_actions_mask", "it hides actions from a pmf that is defined over all of them"},
+    {"warm_cb", "it drives a cost-sensitive learner, which FastCB does not have"},
+    {"warm_cb_cs", "it drives a cost-sensitive learner, which FastCB does not have"},
+    {"ksvm", "it replaces the log loss that FastCB predicts with"},
+    {"bfgs", "it learns in batches, and a bandit learns online"},
+    {"conjugate_gradient", "it learns in batches, and a bandit learns online"},
+    {"svrg", "it learns in stages over a fixed data set, and a bandit learns online"},
+    {"OjaNewton", "it does not support FastCB's log loss"},
+    {"cb_adf", "FastCB predicts with the regressor directly; leave it out"},
+    {"cb", "FastCB predicts with the regressor directly; leave it out"},
+    {"cb_force_legacy", "FastCB has one implementation; leave it out"},
+    {"csoaa_ldf", "FastCB predicts with the regressor directly"},
+    {"wap_ldf", "FastCB predicts with the regressor directly"},
+    {"rank_all", "FastCB returns the probability of every action, in order of preference"},
+    {"no_predict", "FastCB learns from predictions"},
+    {"eval", "evaluating a logged policy needs no exploration; leave --fastcb out"},
+    {"link", "FastCB maps predictions to [0,1] itself"},
+    {"min_prediction", "FastCB sets the bounds of the logits itself"},
+    {"max_prediction", "FastCB sets the bounds of the logits itself"},
+    {"binary", "FastCB needs a probability, not a sign"},
+    {"boosting", "FastCB needs a probability, not a sign"},
+    {"bootstrap", "FastCB explores with one regressor"},
+    {"cats", "FastCB chooses among separate actions, not on a line"},
+    {"cats_pdf", "FastCB chooses among separate actions, not on a line"},
+    {"cats_tree", "FastCB chooses among separate actions, not on a line"},
+    {"cb_explore_pdf", "FastCB chooses among separate actions, not on a line"},
+    {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
+};
+
+void require(bool holds, const std::string& sentence)
+{
+  if (!holds) { THROW(sentence); }
+}
+
+template <typename T>
+bool supplied_as(options_i& options, const char* name, const T& value)
+{
+  return !options.was_supplied(name) || options.get_typed_option<T>(name).value() == value;
+}
+}  // namespace
+
+void fastcb_options::add_shared_flags(option_group_definition& group)
+{
+  group
+      .add(make_option("fastcb", fastcb)
+               .keep()
+               .necessary()
+               .help("FastCB exploration: regression under log loss, reweighted inverse gap weighting"))
+      .add(make_option("gamma_scale", _gamma_scale)
+               .keep()
+               .default_value(10.f)
+               .help("Scale of FastCB's greediness, gamma = gamma_scale * [events learned]^gamma_exponent"))
+      .add(make_option("gamma_exponent", _gamma_exponent)
+               .keep()
+               .default_value(.5f)
+               .help("Exponent of FastCB's greediness; 0 keeps gamma constant"))
+      .add(make_option("cb_min_cost", _min_cost).keep().default_value(0.f).help("Lowest possible cost"))
+      .add(make_option("cb_max_cost", _max_cost).keep().default_value(1.f).help("Highest possible cost"))
+      .add(make_option("fastcb_objective", _objective)
+               .keep()
+               .default_value("loss")
+               .one_of({"loss", "reward"})
+               .help("Adapt to small losses (best action costs little), or to small rewards (even the best costs much)"))
+      .add(make_option("fastcb_allocation", _allocation)
+               .keep()
+               .default_value("reweighted")
+               .one_of({"reweighted", "igw"})
+               .help("From predictions to probabilities: FastCB's reweighted rule, or SquareCB's on the same log-loss "
+                     "regressor"))
+      .add(make_option("fastcb_gamma", _gamma)
+               .keep()
+               .default_value("power")
+               .one_of({"power"})
+               .help("Schedule of gamma: power of the number of events learned"))
+      .add(make_option("cb_type", _cb_type)
+               .keep()
+               .default_value("mtr")
+               .help("FastCB is a regression on the chosen action: mtr is the only type it knows"))
+      .add(make_option("epsilon", _epsilon)
+               .keep()
+               .allow_override()
+               .default_value(0.f)
+               .help("Every action gets at least the probability epsilon / [number of actions]"));
+}
+
+option_group_definition fastcb_options::adf_group()
+{
+  option_group_definition group("[Reduction] Contextual Bandit Exploration with ADF (FastCB)");
+  group.add(make_option("cb_explore_adf", adf)
+                .keep()
+                .necessary()
+                .help("Explore and exploit among actions with features of their own, any number in each event"));
+  add_shared_flags(group);
+  return group;
+}
+
+option_group_definition fastcb_options::fixed_group()
+{
+  option_group_definition group("[Reduction] Contextual Bandit Exploration (FastCB)");
+  group.add(make_option("cb_explore", num_actions)
+                .keep()
+                .necessary()
+                .help("Explore and exploit among <k> fixed actions, one context line in each event"));
+  add_shared_flags(group);
+  return group;
+}
+
+void fastcb_options::refuse_nonsense(options_i& options) const
+{
+  require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
+      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
+      "their own, --cb_explore K where there are K fixed actions.");
+  for (const auto& refused : REFUSALS)
+  {
+    require(!options.was_supplied(refused.flag),
+        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
+  }
+  require(_cb_type == "mtr", "--fastcb does not go with --cb_type " + _cb_type +
+          ": FastCB's update is an unweighted regression on the chosen action. Leave --cb_type out.");
+  require(supplied_as<std::string>(options, "loss_function", "logistic"),
+      "--fastcb learns with log loss (--loss_function logistic on the range of costs) and sets it itself. Leave "
+      "--loss_function out.");
+  require(supplied_as(options, "logistic_min", 0.f) && supplied_as(options, "logistic_max", 1.f),
+      "--fastcb maps the range of costs to [0,1] itself. Leave --logistic_min and --logistic_max out and say "
+      "--cb_min_cost and --cb_max_cost.");
+  check_values(options);
+}
+
+void fastcb_options::check_values(const options_i& options) const
+{
+  const auto number = [](float value) { return std::to_string(value); };
+  require(std::isfinite(_gamma_scale) && _gamma_scale >= 0.f,
+      "--gamma_scale is " + number(_gamma_scale) + "; it must be a finite number, 0 or larger.");
+  require(std::isfinite(_gamma_exponent) && _gamma_exponent >= 0.f,
+      "--gamma_exponent is " + number(_gamma_exponent) + "; it must be a finite number, 0 or larger.");
+  require(_epsilon >= 0.f && _epsilon <= 1.f, "--epsilon is " + number(_epsilon) + "; it must be in [0,1].");
+  require(std::isfinite(_min_cost) && std::isfinite(_max_cost) && _min_cost < _max_cost,
+      "--cb_min_cost is " + number(_min_cost) + " and --cb_max_cost is " + number(_max_cost) +
+          "; both must be finite, the first below the second.");
+  if (!options.was_supplied("cb_explore")) { return; }
+  require(num_actions >= 1, "--cb_explore is " + std::to_string(num_actions) + "; there must be at least one action.");
+  if (!options.was_supplied("cbify")) { return; }
+  const auto classes = options.get_typed_option<uint32_t>("cbify").value();
+  require(classes == num_actions, "--cbify makes " + std::to_string(classes) + " actions and --cb_explore expects " +
+          std::to_string(num_actions) + ". Give the same number, or leave --cb_explore out.");
+}
+
+void refuse_orphans(const options_i& options)
+{
+  if (options.was_supplied("fastcb"))
+  {
+    require(options.was_supplied("cb_explore_adf") || options.was_supplied("cb_explore"),
+        "--fastcb needs to know the kind of actions: add --cb_explore_adf (actions with features of their own) or "
+        "--cb_explore K (K fixed actions).");
+    return;
+  }
+  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma"})
+  {
+    require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
+  }
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,50 @@
+// What a user may say about FastCB on VW's command line, and what is refused.
+#pragma once
+
+#include "vw/config/option_group_definition.h"
+#include "vw/core/vw_fwd.h"
+
+#include <cstdint>
+#include <string>
+
+namespace vw_fastcb
+{
+struct fastcb_options
+{
+  bool fastcb = false;
+  bool adf = false;          // --cb_explore_adf: actions with features of their own
+  uint32_t num_actions = 0;  // --cb_explore K: fixed actions
+  double gamma_scale() const { return _gamma_scale; }
+  double gamma_exponent() const { return _gamma_exponent; }
+  double min_cost() const { return _min_cost; }
+  double max_cost() const { return _max_cost; }
+  double epsilon() const { return _epsilon; }
+  bool for_rewards() const { return _objective == "reward"; }
+  bool plain_igw() const { return _allocation == "igw"; }
+
+  // The flags, as VW wants them declared. The two front doors share all but the one that opens them.
+  VW::config::option_group_definition adf_group();
+  VW::config::option_group_definition fixed_group();
+
+  // Throws a sentence that says why, where the flags make no sense together. To be called before the base learner is
+  // set up, when nothing of the workspace has been touched.
+  void refuse_nonsense(VW::config::options_i& options) const;
+
+private:
+  void add_shared_flags(VW::config::option_group_definition& group);
+  void check_values(const VW::config::options_i& options) const;
+
+  float _gamma_scale = 10.f;
+  float _gamma_exponent = 0.5f;
+  float _min_cost = 0.f;
+  float _max_cost = 1.f;
+  float _epsilon = 0.f;
+  std::string _objective;
+  std::string _allocation;
+  std::string _gamma;
+  std::string _cb_type;
+};
+
+// Throws where FastCB's flags were given without what they belong to; without FastCB's flags it does nothing.
+void refuse_orphans(const VW::config::options_i& options);
+}  // namespace vw_fastcb

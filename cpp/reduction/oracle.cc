@@ -1,0 +1,105 @@
+#include "oracle.h"
+
+#include "allocation/allocation.h"
+#include "model_state.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/core/example.h"
+#include "vw/core/global_data.h"
+#include "vw/core/learner.h"
+#include "vw/core/loss_functions.h"
+#include "vw/core/parser.h"
+#include "vw/core/shared_data.h"
+
+#include <algorithm>
+#include <cfloat>
+
+namespace vw_fastcb
+{
+namespace
+{
+constexpr float LOGIT_BOUND = 50.f;  // VW's own bound for logistic loss
+}
+
+oracle::oracle(const fastcb_options& options, VW::workspace& all)
+    : _all(&all)
+    , _range(options.min_cost(), options.max_cost())
+    , _gamma_scale(options.gamma_scale())
+    , _gamma_exponent(options.gamma_exponent())
+    , _epsilon(options.epsilon())
+    , _for_rewards(options.for_rewards())
+    , _plain_igw(options.plain_igw())
+{
+}
+
+void oracle::use_log_loss()
+{
+  _all->loss_config.loss = VW::get_loss_function(*_all, "logistic", 0.f, 1.f);
+  // VW sets the bounds with the loss only while it trains; under -t they would stay at those of squared loss.
+  _all->sd->min_label = -LOGIT_BOUND;
+  _all->sd->max_label = LOGIT_BOUND;
+}
+
+void oracle::attach(VW::LEARNER::learner& base)
+{
+  if (base.get_name().rfind("scorer", 0) != 0)
+  {
+    THROW("--fastcb stands on VW's regressor, but another flag put '" << base.get_name()
+                                                                     << "' between them. Leave that flag out.");
+  }
+  _scorer = &base;
+  _regressor = base.get_base_learner();
+}
+
+float oracle::score(VW::example& ec) const
+{
+  ec.l.simple.label = FLT_MAX;
+  _regressor->predict(ec);
+  return ec.pred.scalar;
+}
+
+void oracle::score_slots(VW::example& ec, VW::polyprediction* slots, size_t count) const
+{
+  ec.l.simple.label = FLT_MAX;
+  _regressor->multipredict(ec, 0, count, slots, /*finalize_predictions=*/true);
+}
+
+void oracle::learn(VW::example& ec, float cost, size_t slot)
+{
+  if (ec.test_only || ec.weight <= 0.f) { return; }
+  const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
+  ec.l.simple.label = _for_rewards ? 1.f - unit_cost : unit_cost;
+  _scorer->learn(ec, slot);
+  ++_events;
+}
+
+void oracle::to_pmf(std::vector<double>& values) const
+{
+  const double gamma = power_gamma(_gamma_scale, _gamma_exponent, _events);
+  for (auto& value : values) { value = sigmoid(value); }
+  double* const pmf = values.data();
+  if (_plain_igw)
+  {
+    if (_for_rewards)
+    {
+      for (auto& value : values) { value = 1. - value; }
+    }
+    igw(pmf, values.size(), gamma, pmf);
+  }
+  else if (_for_rewards) { reweighted_igw_rewards(pmf, values.size(), gamma, pmf); }
+  else { reweighted_igw(pmf, values.size(), gamma, pmf); }
+  enforce_floor(pmf, values.size(), _epsilon);
+}
+
+void oracle::save_load(VW::io_buf& io, bool read, bool text)
+{
+  if (read)
+  {
+    // VW chooses the label parser after the stack is built and before it asks the stack to load, with or without a file.
+    auto& parser = _all->parser_runtime.example_parser->lbl_parser;
+    parser = keep_labels_as_written(parser);
+    use_log_loss();
+  }
+  save_load_state(_events, *_scorer, io, read, text);
+}
+}  // namespace vw_fastcb

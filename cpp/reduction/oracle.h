@@ -1,0 +1,67 @@
+// FastCB's view of VW's learner stack: a regressor under log loss that scores actions, and what turns its scores into
+// probabilities. The two front doors share it.
+#pragma once
+
+#include "events.h"
+#include "fastcb_options.h"
+
+#include "vw/core/learner_fwd.h"
+#include "vw/core/vw_fwd.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace vw_fastcb
+{
+class oracle
+{
+public:
+  oracle(const fastcb_options& options, VW::workspace& all);
+
+  // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model, and setting up a base learner
+  // may change them: call it before and after.
+  void use_log_loss();
+
+  // Takes the learner below the reduction, which must be VW's scorer: anything else would stand between the probabilities
+  // and the regressor.
+  void attach(VW::LEARNER::learner& base);
+
+  // The logit of one action's example, and of all slots of one example.
+  float score(VW::example& ec) const;
+  void score_slots(VW::example& ec, VW::polyprediction* slots, size_t count) const;
+
+  // One unweighted step towards the observed cost. Held-out examples (several passes) are left alone.
+  void learn(VW::example& ec, float cost, size_t slot = 0);
+
+  // Whether the first logit is of a better action than the second.
+  bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
+
+  // From logits to probabilities, in place.
+  void to_pmf(std::vector<double>& logits) const;
+
+  size_t observed_action(const VW::multi_ex& actions) const { return vw_fastcb::observed_action(actions, _range); }
+  size_t observed_action(const VW::cb_label& label, uint32_t count) const
+  {
+    return vw_fastcb::observed_action(label, count, _range);
+  }
+
+  void save_load(VW::io_buf& io, bool read, bool text);
+
+  // Model merging: the numbers of learned events add up.
+  uint64_t events() const { return _events; }
+  void set_events(uint64_t events) { _events = events; }
+
+private:
+  VW::workspace* _all;
+  VW::LEARNER::learner* _scorer = nullptr;
+  VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
+  cost_range _range;
+  double _gamma_scale;
+  double _gamma_exponent;
+  double _epsilon;
+  bool _for_rewards;
+  bool _plain_igw;
+  uint64_t _events = 0;
+};
+}  // namespace vw_fastcb
