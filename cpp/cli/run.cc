@@ -4,6 +4,7 @@
 #include "vw/config/options_cli.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
+#include "vw/core/parse_primitives.h"
 #include "vw/core/parser.h"
 #include "vw/core/vw.h"
 #include "vw/io/logger.h"

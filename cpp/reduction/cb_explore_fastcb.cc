@@ -13,6 +13,8 @@
 #include "vw/core/shared_data.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace
@@ -71,9 +73,11 @@ void update_stats(const VW::workspace&, VW::shared_data& sd, const cb_explore_fa
     VW::io::logger&)
 {
   const auto& costs = ec.l.cb.costs;
-  const bool labelled = !costs.empty();
+  const auto& pmf = ec.pred.a_s;
+  // A refused event may reach this from Python, with a label that says nothing or no prediction.
+  const bool labelled = costs.size() == 1 && costs[0].action - 1 < pmf.size() && costs[0].probability > 0.f;
   const float loss =
-      labelled ? costs[0].cost / costs[0].probability * ec.pred.a_s[costs[0].action - 1].score * ec.weight : 0.f;
+      labelled ? costs[0].cost / costs[0].probability * pmf[costs[0].action - 1].score * ec.weight : 0.f;
   sd.update(ec.test_only, labelled, loss, ec.weight, ec.get_num_features());
 }
 
@@ -85,12 +89,26 @@ void output_prediction(VW::workspace& all, const cb_explore_fastcb&, const VW::e
   }
 }
 
+// VW's progress table shows the preferred action.
 void print_update(
-    VW::workspace& all, VW::shared_data&, const cb_explore_fastcb&, const VW::example& ec, VW::io::logger&)
+    VW::workspace& all, VW::shared_data& sd, const cb_explore_fastcb&, const VW::example& ec, VW::io::logger&)
 {
-  const auto& costs = ec.l.cb.costs;
-  const auto* label = costs.empty() ? nullptr : &costs[0];
-  VW::details::print_update_cb(all, label == nullptr, ec, nullptr, /*action_scores=*/true, label);
+  if (sd.weighted_examples() < sd.dump_interval || all.output_config.quiet || ec.pred.a_s.empty()) { return; }
+  std::ostringstream label;
+  label.precision(2);
+  if (ec.l.cb.costs.empty()) { label << "unknown"; }
+  else
+  {
+    const auto& observed = ec.l.cb.costs[0];
+    label << observed.action << ':' << observed.cost << ':' << observed.probability;
+  }
+  const auto best = std::max_element(ec.pred.a_s.begin(), ec.pred.a_s.end(),
+      [](const VW::action_score& x, const VW::action_score& y) { return x.score < y.score; });
+  std::ostringstream prediction;
+  prediction.precision(2);
+  prediction << best->action + 1 << ':' << best->score;
+  sd.print_update(*all.output_runtime.trace_message, all.passes_config.holdout_set_off, all.passes_config.current_pass,
+      label.str(), prediction.str(), ec.get_num_features());
 }
 
 void merge(const std::vector<float>&, const std::vector<const cb_explore_fastcb*>& models, cb_explore_fastcb& merged)

@@ -3,7 +3,7 @@
 #include "vw/common/vw_exception.h"
 #include "vw/core/example.h"
 #include "vw/core/hashstring.h"
-#include "vw/core/parse_primitives.h"
+#include "vw/common/text_utils.h"
 
 #include <cfloat>
 #include <cmath>
@@ -46,7 +46,7 @@ float as_written(VW::string_view token)
 
 VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tokens)
 {
-  VW::tokenize(':', word, tokens);
+  VW::tokenize(':', word, tokens, /*allow_empty=*/true);
   const bool shared = !tokens.empty() && tokens[0] == VW::details::SHARED_TYPE;
   if (tokens.empty() || tokens.size() > (shared ? 1u : 3u))
   {

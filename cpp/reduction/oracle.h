@@ -5,11 +5,11 @@
 #include "events.h"
 #include "fastcb_options.h"
 
+#include "vw/core/example.h"
 #include "vw/core/learner_fwd.h"
 #include "vw/core/vw_fwd.h"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace vw_fastcb

@@ -1,0 +1,66 @@
+# VW's registry, the reductions that must know of FastCB and VW's Python binding, each with its insertions, as files of our
+# build. They are compiled with our sources and stand ahead of VW's archive, so that the linker takes them instead of the
+# originals.
+#
+#   patch_vw(<file of the engine> <text that must be there once> <replacement>)   collects them in VW_PATCHED_SOURCES
+
+set(VW_PATCHED_SOURCES "")
+set(VW_PYLIBVW_SOURCE "${CMAKE_CURRENT_BINARY_DIR}/vw/pylibvw.cc")
+
+function(patch_vw file place replacement)
+  set(patched "${CMAKE_CURRENT_BINARY_DIR}/vw/${file}")
+  if(EXISTS "${patched}" AND patched IN_LIST VW_PATCHED_SOURCES)
+    file(READ "${patched}" text)
+  else()
+    file(READ "${VW_ENGINE_DIR}/${file}" text)
+  endif()
+  string(FIND "${text}" "${place}" first)
+  string(FIND "${text}" "${place}" last REVERSE)
+  if(first EQUAL -1 OR NOT first EQUAL last)
+    message(FATAL_ERROR "vw-fastcb: VW's ${file} does not have, exactly once, the place where FastCB is inserted:\n${place}")
+  endif()
+  string(REPLACE "${place}" "${replacement}" text "${text}")
+  file(WRITE "${patched}.new" "${text}")
+  file(COPY_FILE "${patched}.new" "${patched}" ONLY_IF_DIFFERENT)  # what did not change is not compiled again
+  list(APPEND VW_PATCHED_SOURCES "${patched}")
+  list(REMOVE_DUPLICATES VW_PATCHED_SOURCES)
+  set(VW_PATCHED_SOURCES "${VW_PATCHED_SOURCES}" PARENT_SCOPE)
+endfunction()
+
+set(include_fastcb "#include \"reduction/fastcb.h\"\n")
+
+# The stack: above VW's explorers, below what samples from them.
+set(place "  reductions.push_back(VW::reductions::cb_explore_adf_bag_setup);\n")
+patch_vw(core/src/reduction_stack.cc "${place}"
+  "${place}  reductions.push_back(VW::reductions::cb_explore_adf_fastcb_setup);
+  reductions.push_back(VW::reductions::cb_explore_fastcb_setup);\n")
+set(place "#include \"vw/core/reduction_stack.h\"\n")
+patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}")
+
+# Epsilon-greedy makes itself the explorer unless it knows the one that was asked for.
+set(place "options.was_supplied(\"graph_feedback\")")
+patch_vw(core/src/reductions/cb/cb_explore_adf_greedy.cc "${place}" "${place} || options.was_supplied(\"fastcb\")")
+
+# Fixed actions would be translated to copied examples, which also merges features named by integers.
+set(place "  if (options.was_supplied(\"eval\")) { return nullptr; }\n")
+patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}"
+  "${place}  if (options.was_supplied(\"fastcb\") && !options.was_supplied(\"cb_explore_adf\")) { return nullptr; }\n")
+
+# cbify knows the range of the costs it makes.
+set(place "  if (data->use_adf && (options.was_supplied(\"regcb\")")
+patch_vw(core/src/reductions/cb/cbify.cc "${place}"
+  "  fastcb_use_cbify_costs(options, data->loss0, data->loss1, data->flip_loss_sign);\n${place}")
+set(place "#include \"vw/core/reductions/cb/cbify.h\"\n")
+patch_vw(core/src/reductions/cb/cbify.cc "${place}" "${place}${include_fastcb}")
+
+# The Python binding knows a label by its parser, and FastCB's parser for contextual-bandit labels is its own.
+patch_vw(pylibvw.cc "lp->parse_label == VW::cb_label_parser_global.parse_label"
+  "lp->label_type == VW::label_type_t::CB")
+set(place "    case lCONTEXTUAL_BANDIT:\n")
+patch_vw(pylibvw.cc "${place}      return &VW::cb_label_parser_global;"
+  "${place}      if (all->parser_runtime.example_parser->lbl_parser.label_type == VW::label_type_t::CB)
+      {
+        return &all->parser_runtime.example_parser->lbl_parser;
+      }
+      return &VW::cb_label_parser_global;")
+list(REMOVE_ITEM VW_PATCHED_SOURCES "${VW_PYLIBVW_SOURCE}")

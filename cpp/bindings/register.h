@@ -1,0 +1,11 @@
+// One function a concept; module.cc calls them all.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace vw_fastcb
+{
+void register_allocation(pybind11::module_& module);
+void register_cli(pybind11::module_& module);
+void register_examples(pybind11::module_& module);
+}  // namespace vw_fastcb

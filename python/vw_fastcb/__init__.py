@@ -1,0 +1,77 @@
+"""FastCB, the contextual-bandit algorithm with first-order regret, inside Vowpal Wabbit.
+
+`Workspace` is a drop-in for `vowpalwabbit.Workspace`: change the import, add `--fastcb`.
+
+    >>> import vw_fastcb
+    >>> vw = vw_fastcb.Workspace("--cb_explore_adf --fastcb --quiet")
+    >>> vw.predict(["shared | user=Tom", "| article=music", "| article=sports"])
+    [0.5, 0.5]
+    >>> vw.learn(["shared | user=Tom", "0:0.1:0.5 | article=music", "| article=sports"])
+    >>> vw.finish()
+
+The module `pyvw` and every name of the `vowpalwabbit` package (`Example`, `CBLabel`, `merge_models`, ...) are here too, on this
+package's engine. The stock `vowpalwabbit` may be used beside it in the same process.
+"""
+
+from importlib.metadata import version as _version
+
+from vw_fastcb import allocation, pyvw
+from vw_fastcb.engine.workspace import Workspace
+from vw_fastcb.pyvw import (
+    AbstractLabel,
+    ActionScore,
+    CBContinuousLabel,
+    CBContinuousLabelElement,
+    CBEvalLabel,
+    CBLabel,
+    CBLabelElement,
+    CCBLabel,
+    CCBLabelType,
+    CCBSlotOutcome,
+    CostSensitiveElement,
+    CostSensitiveLabel,
+    Example,
+    ExampleNamespace,
+    LabelType,
+    MulticlassLabel,
+    MulticlassProbabilitiesLabel,
+    MultilabelLabel,
+    NamespaceId,
+    PredictionType,
+    SimpleLabel,
+    SlatesLabel,
+    SlatesLabelType,
+    merge_models,
+)
+
+__version__ = _version("vw-fastcb")
+
+__all__ = [
+    "AbstractLabel",
+    "ActionScore",
+    "CBContinuousLabel",
+    "CBContinuousLabelElement",
+    "CBEvalLabel",
+    "CBLabel",
+    "CBLabelElement",
+    "CCBLabel",
+    "CCBLabelType",
+    "CCBSlotOutcome",
+    "CostSensitiveElement",
+    "CostSensitiveLabel",
+    "Example",
+    "ExampleNamespace",
+    "LabelType",
+    "MulticlassLabel",
+    "MulticlassProbabilitiesLabel",
+    "MultilabelLabel",
+    "NamespaceId",
+    "PredictionType",
+    "SimpleLabel",
+    "SlatesLabel",
+    "SlatesLabelType",
+    "Workspace",
+    "allocation",
+    "merge_models",
+    "pyvw",
+]

@@ -1,0 +1,55 @@
+"""The allocation rules, from predictions to probabilities, on arrays.
+
+Each takes predictions in [0, 1] as an (A,) or (n, A) array and `gamma`, a number or one for each row, 0 or larger (infinity
+included: all probability on the best action and its ties' share aside). The result has the same shape, float64; each row is a pmf.
+These are the functions that run inside the engine.
+
+    >>> from vw_fastcb import allocation
+    >>> allocation.reweighted_igw([0.1, 0.2, 0.9], gamma=10).round(3)
+    array([0.858, 0.125, 0.012])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vw_fastcb import _engine
+
+__all__ = ["igw", "reweighted_igw", "reweighted_igw_rewards"]
+
+_Rule = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+
+
+def reweighted_igw(losses: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """FastCB's rule: p_a = y_b / (A y_b + gamma (y_a - y_b)) for all but b = argmin y, which gets the rest."""
+    return _allocate(_engine.reweighted_igw, "losses", losses, gamma)
+
+
+def igw(losses: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """SquareCB's rule: p_a = 1 / (A + gamma (y_a - y_b)) for all but b = argmin y, which gets the rest."""
+    return _allocate(_engine.igw, "losses", losses, gamma)
+
+
+def reweighted_igw_rewards(rewards: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """FastCB's rule for small rewards: p_a = y_b / (A y_b + gamma (y_b - y_a)) for all but b = argmax y."""
+    return _allocate(_engine.reweighted_igw_rewards, "rewards", rewards, gamma)
+
+
+def _allocate(rule: _Rule, name: str, predictions: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(predictions, dtype=np.float64)
+    if values.ndim not in (1, 2) or values.shape[-1] == 0:
+        raise ValueError(f"{name} has shape {values.shape}; expected (A,) or (n, A) with at least one action.")
+    rows = np.atleast_2d(values)
+    if not np.all((rows >= 0) & (rows <= 1)):
+        bad = rows[~((rows >= 0) & (rows <= 1))][0]
+        raise ValueError(f"{name} has the value {bad}; expected predictions in [0, 1].")
+    gammas = np.asarray(gamma, dtype=np.float64)
+    if gammas.shape not in ((), (len(rows),)):
+        raise ValueError(f"gamma has shape {gammas.shape}; expected one number, or one for each of {len(rows)} rows.")
+    if not np.all(gammas >= 0):
+        raise ValueError(f"gamma has the value {gammas.min()}; expected 0 or larger.")
+    pmf = rule(np.ascontiguousarray(rows), np.ascontiguousarray(np.broadcast_to(gammas, len(rows))))
+    return pmf.reshape(values.shape)

@@ -1,0 +1,1 @@
+"""VW's Python API on this package's engine."""

@@ -1,0 +1,57 @@
+"""Runs the modules of the installed `vowpalwabbit` package against this package's engine.
+
+The wheel's Python code speaks to its compiled core through `import pylibvw`. Executed here under a name of ours, with that import
+answered by our own `pylibvw`, it gives the whole Python API on our engine, and leaves the stock package as it is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from vw_fastcb import _engine
+
+
+@cache
+def load_pylibvw() -> ModuleType:
+    """VW's own binding, compiled against our engine: the second face of our extension module."""
+    name = "vw_fastcb.pylibvw"
+    assert _engine.__file__ is not None
+    loader = importlib.machinery.ExtensionFileLoader(name, _engine.__file__)
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    sys.modules[name] = module
+    return module
+
+
+def _import(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    """`import` as the stock modules are to see it: our engine and our package in place of the stock ones."""
+    if level == 0 and name == "pylibvw":
+        return load_pylibvw()
+    if level == 0 and name.partition(".")[0] == "vowpalwabbit":
+        name = name.replace("vowpalwabbit", "vw_fastcb", 1)
+    return builtins.__import__(name, globals_, locals_, fromlist, level)
+
+
+def stock_source(module: str) -> Path:
+    """Where the installed `vowpalwabbit` keeps the source of one of its modules. Does not import it."""
+    spec = importlib.util.find_spec("vowpalwabbit")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("vw_fastcb needs the package vowpalwabbit, which is not installed: pip install vowpalwabbit")
+    return Path(spec.submodule_search_locations[0]) / f"{module}.py"
+
+
+def run_stock_module(module: str, namespace: dict[str, Any]) -> None:
+    """Executes a stock module's source in `namespace`, the globals of the module of ours that stands for it."""
+    path = stock_source(module)
+    code = compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True)
+    namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
+    exec(code, namespace)

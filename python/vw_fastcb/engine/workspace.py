@@ -1,0 +1,91 @@
+"""`Workspace`: `vowpalwabbit.Workspace` on this package's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vw_fastcb import _engine
+
+if TYPE_CHECKING:
+    _Stock = Any
+else:
+    from vw_fastcb.pyvw import Workspace as _Stock  # the stock class: pyvw is still loading
+
+
+class Workspace(_Stock):
+    """VW's engine with FastCB: a drop-in for `vowpalwabbit.Workspace`, with the same arguments and methods.
+
+    Where learning or predicting raises, as it does for every bad event with `--fastcb`, the examples that were made for the
+    call are given back to VW, and the model is as it was before.
+
+    Args:
+        arg_str: VW's command line, for example "--cb_explore_adf --fastcb"; split at spaces.
+        enable_logging: Keep VW's log for `get_log`.
+        arg_list: The command line as a list of words, where some hold spaces.
+        **kw: Further flags: `quiet=True` is "--quiet", `bit_precision=20` is "--bit_precision 20".
+
+    Examples:
+        >>> from vw_fastcb import Workspace
+        >>> with Workspace("--cb_explore 3 --fastcb --quiet") as vw:
+        ...     vw.learn("2:0.5:0.33 | tall dark")
+        ...     pmf = vw.predict("| tall dark")
+        >>> abs(sum(pmf) - 1) < 1e-6
+        True
+    """
+
+    def __init__(
+        self,
+        arg_str: str | None = None,
+        enable_logging: bool = False,
+        arg_list: list[str] | None = None,
+        _existing_vw: Any = None,
+        **kw: Any,
+    ) -> None:
+        super().__init__(arg_str, enable_logging, arg_list, _existing_vw, **kw)
+
+    def _parse(self, text: str) -> list[Any]:
+        """What `parse` calls; unlike VW's own it gives its examples back where the text cannot be parsed."""
+        return _engine.parse_examples(self, text)
+
+    def parse(self, str_ex: str | Sequence[str], labelType: int | None = None) -> Any:  # noqa: N803, VW's name
+        """Parses text to an example, or to a list of them where an event has several lines."""
+        return super().parse(str_ex, labelType)
+
+    def learn(self, ec: Any) -> None:
+        """Learns from one event: text, lines of text, an `Example`, or a list of them."""
+        if not _is_text(ec):
+            super().learn(ec)
+            return
+        examples = self._parse_event(ec)
+        try:
+            super().learn(examples)
+        except BaseException:
+            self._release(examples)
+            raise
+        self.finish_example(examples)
+
+    def predict(self, ec: Any, prediction_type: int | None = None) -> Any:
+        """Predicts for one event: with `--fastcb` the probability of each action, in the order of the actions."""
+        if not _is_text(ec):
+            return super().predict(ec, prediction_type)
+        examples = self._parse_event(ec)
+        try:
+            prediction = super().predict(examples, prediction_type)
+        except BaseException:
+            self._release(examples)
+            raise
+        self.finish_example(examples)
+        return prediction
+
+    def _parse_event(self, text: str | list[str]) -> Any:
+        if isinstance(text, list) and not self._is_multiline():
+            raise TypeError("Expecting a multiline learner: with --cb_explore K an event is one line of text, not a list.")
+        return self.parse(text)
+
+    def _release(self, examples: Any) -> None:
+        _engine.release_examples(self, examples if isinstance(examples, list) else [examples])
+
+
+def _is_text(ec: Any) -> bool:
+    return isinstance(ec, str) or (isinstance(ec, list) and len(ec) > 0 and isinstance(ec[0], str))

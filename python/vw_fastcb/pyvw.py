@@ -1,0 +1,10 @@
+"""Drop-in for `vowpalwabbit.pyvw`: all its names, on this package's engine."""
+
+from vw_fastcb.engine.stock_modules import run_stock_module
+
+run_stock_module("pyvw", globals())
+
+# Ours takes the place of the stock class it inherits from, for everything else in this module too.
+from vw_fastcb.engine.workspace import Workspace  # noqa: E402
+
+vw._DeprecatedClassMeta__alias = Workspace  # noqa: F821, defined by the stock module

@@ -1,0 +1,133 @@
+"""What several tests need: the program, the stock wheel as a program, and logs of bandit events."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = Path(sysconfig.get_path("scripts")) / "vw-fastcb"
+
+STOCK = "import sys, vowpalwabbit; vowpalwabbit.Workspace(arg_list=sys.argv[1:]).finish()"
+
+
+def run(*arguments: object, stdin: str | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Runs vw-fastcb; returns what it printed and its exit code."""
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments)], input=stdin or "", capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def ok(*arguments: object, stdin: str | None = None) -> str:
+    """Runs vw-fastcb, which must succeed; returns what it printed."""
+    result = run(*arguments, stdin=stdin)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def refused(*arguments: object, stdin: str | None = None) -> str:
+    """Runs vw-fastcb, which must end with exit code 1 and a message; returns the message."""
+    result = run(*arguments, stdin=stdin)
+    assert result.returncode == 1, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def stock(*arguments: object) -> None:
+    """Runs the same command line on the stock wheel, in a process of its own. Needs -d."""
+    subprocess.run([sys.executable, "-c", STOCK, *map(str, arguments)], capture_output=True, check=True, timeout=120)
+
+
+def predictions(path: Path) -> list[dict[int, float]]:
+    """The pmfs in a -p file of an explorer: one for each event, from action to probability."""
+    return [
+        {int(action): float(p) for action, p in (pair.split(":") for pair in line.split()[0].split(","))}
+        for line in path.read_text().splitlines()
+        if line.strip()
+    ]
+
+
+def assert_pmfs(pmfs: Iterable[dict[int, float] | Sequence[float]]) -> None:
+    count = 0
+    for pmf in pmfs:
+        values = list(pmf.values()) if isinstance(pmf, dict) else list(pmf)
+        assert all(math.isfinite(p) and p >= 0 for p in values)
+        assert abs(math.fsum(values) - 1) < 1e-5 if isinstance(pmf, dict) else abs(math.fsum(values) - 1) < 1e-6
+        count += 1
+    assert count > 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """One logged decision: a context, the action chosen uniformly, its cost. Actions are numbered from 0."""
+
+    context: int
+    value: float
+    actions: int
+    chosen: int
+    cost: float
+
+    @property
+    def probability(self) -> float:
+        return 1 / self.actions
+
+    def adf(self, label: bool = True) -> str:
+        """The event as VW text for --cb_explore_adf, a blank line at the end."""
+        lines = [f"shared |u c{self.context} v:{self.value:.4f}"]
+        for a in range(self.actions):
+            mark = f"0:{self.cost:.4f}:{self.probability:.4f} " if label and a == self.chosen else ""
+            lines.append(f"{mark}|a a{a} w:{(a + 1) / self.actions:.3f}")
+        return "\n".join(lines) + "\n\n"
+
+    def fixed(self, label: bool = True) -> str:
+        """The event as VW text for --cb_explore K."""
+        mark = f"{self.chosen + 1}:{self.cost:.4f}:{self.probability:.4f} " if label else ""
+        return f"{mark}|u c{self.context} v:{self.value:.4f}\n"
+
+    def json_context(self) -> dict[str, object]:
+        actions = [{"a": {f"a{a}": 1, "w": (a + 1) / self.actions}} for a in range(self.actions)]
+        return {"u": {f"c{self.context}": 1, "v": round(self.value, 4)}, "_multi": actions}
+
+    def dsjson(self) -> str:
+        order = [self.chosen, *(a for a in range(self.actions) if a != self.chosen)]
+        event = {
+            "_label_cost": round(self.cost, 4),
+            "_label_probability": round(self.probability, 4),
+            "_label_Action": self.chosen + 1,
+            "_labelIndex": self.chosen,
+            "Version": "1",
+            "EventId": f"{self.context}-{self.value:.6f}",
+            "a": [a + 1 for a in order],
+            "c": self.json_context(),
+            "p": [round(self.probability, 4)] * self.actions,
+        }
+        return json.dumps(event) + "\n"
+
+    def json(self) -> str:
+        event = self.json_context()
+        label = {"Cost": round(self.cost, 4), "Action": self.chosen + 1, "Probability": round(self.probability, 4)}
+        return json.dumps({**event, "_label": label, "_labelIndex": self.chosen}) + "\n"
+
+
+def events(count: int, seed: int = 0, actions: int | tuple[int, int] = 4, costs: tuple[float, float] = (0, 1)) -> list[Event]:
+    """A log of events in which each context has a good action. `actions` may be a range for changing action sets."""
+    rng = random.Random(seed)
+    low, high = costs
+    log = []
+    for _ in range(count):
+        n = actions if isinstance(actions, int) else rng.randint(*actions)
+        context = rng.randrange(6)
+        chosen = rng.randrange(n)
+        unit = 0.1 * rng.random() if chosen == context % n else 0.5 + 0.5 * rng.random()
+        log.append(Event(context, rng.random(), n, chosen, low + (high - low) * unit))
+    return log
+
+
+def write(path: Path, lines: Iterable[str]) -> Path:
+    path.write_text("".join(lines))
+    return path
