@@ -37,7 +37,9 @@ private:
     float logit;
     uint32_t action;
   };
-  std::vector<scored_action> _ranked;  // kept from event to event, as is _pmf: nothing is allocated per action
+  // Kept from event to event: nothing is allocated per action.
+  std::vector<scored_action> _ranked;
+  std::vector<float> _logits;
   std::vector<double> _pmf;
 };
 
@@ -51,9 +53,10 @@ void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
       [this](const scored_action& x, const scored_action& y)
       { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
 
+  _logits.resize(count);
   _pmf.resize(count);
-  std::transform(_ranked.begin(), _ranked.end(), _pmf.begin(), [](const scored_action& s) { return s.logit; });
-  oracle.to_pmf(_pmf);
+  std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored_action& s) { return s.logit; });
+  oracle.to_pmf(_logits, _pmf);
 
   auto& prediction = actions[0]->pred.a_s;
   prediction.clear();

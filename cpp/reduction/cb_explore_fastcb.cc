@@ -25,7 +25,7 @@ class cb_explore_fastcb
 {
 public:
   cb_explore_fastcb(vw_fastcb::oracle oracle, uint32_t count)
-      : oracle(std::move(oracle)), count(count), _slots(count), _pmf(count)
+      : oracle(std::move(oracle)), count(count), _logits(count), _pmf(count)
   {
   }
 
@@ -36,7 +36,7 @@ public:
   uint32_t count;
 
 private:
-  std::vector<VW::polyprediction> _slots;
+  std::vector<float> _logits;  // kept from event to event, as is _pmf: nothing is allocated per action
   std::vector<double> _pmf;
 };
 
@@ -45,9 +45,8 @@ void cb_explore_fastcb::predict(VW::example& ec)
   oracle.observed_action(ec.l.cb, count);  // a bad event is refused here too, as under -t
 
   auto prediction = std::move(ec.pred.a_s);
-  oracle.score_slots(ec, _slots.data(), count);
-  std::transform(_slots.begin(), _slots.end(), _pmf.begin(), [](const VW::polyprediction& p) { return p.scalar; });
-  oracle.to_pmf(_pmf);
+  oracle.score_slots(ec, _logits);
+  oracle.to_pmf(_logits, _pmf);
 
   prediction.clear();
   prediction.reserve(count);

@@ -23,6 +23,7 @@ constexpr float LOGIT_BOUND = 50.f;  // VW's own bound for logistic loss
 
 oracle::oracle(const fastcb_options& options, VW::workspace& all)
     : _all(&all)
+    , _linear(all)
     , _range(options.min_cost(), options.max_cost())
     , _gamma_scale(options.gamma_scale())
     , _gamma_exponent(options.gamma_exponent())
@@ -49,19 +50,28 @@ void oracle::attach(VW::LEARNER::learner& base)
   }
   _scorer = &base;
   _regressor = base.get_base_learner();
+  _is_linear = _regressor->get_name() == "gd";
 }
 
 float oracle::score(VW::example& ec) const
 {
+  if (_is_linear && _linear.applies(ec)) { return _linear.score(ec); }
   ec.l.simple.label = FLT_MAX;
   _regressor->predict(ec);
   return ec.pred.scalar;
 }
 
-void oracle::score_slots(VW::example& ec, VW::polyprediction* slots, size_t count) const
+void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
 {
+  if (_is_linear && _linear.applies(ec))
+  {
+    _linear.score_slots(ec, _regressor->feature_width_below, logits.data(), logits.size());
+    return;
+  }
+  _slots.resize(logits.size());
   ec.l.simple.label = FLT_MAX;
-  _regressor->multipredict(ec, 0, count, slots, /*finalize_predictions=*/true);
+  _regressor->multipredict(ec, 0, logits.size(), _slots.data(), /*finalize_predictions=*/true);
+  std::transform(_slots.begin(), _slots.end(), logits.begin(), [](const VW::polyprediction& p) { return p.scalar; });
 }
 
 void oracle::learn(VW::example& ec, float cost, size_t slot)
@@ -73,22 +83,21 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
   ++_events;
 }
 
-void oracle::to_pmf(std::vector<double>& values) const
+void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) const
 {
   const double gamma = power_gamma(_gamma_scale, _gamma_exponent, _events);
-  for (auto& value : values) { value = sigmoid(value); }
-  double* const pmf = values.data();
+  const size_t count = logits.size();
+  std::transform(logits.begin(), logits.end(), pmf.begin(), sigmoid);
+  double* const values = pmf.data();
   if (_plain_igw)
   {
-    if (_for_rewards)
-    {
-      for (auto& value : values) { value = 1. - value; }
-    }
-    igw(pmf, values.size(), gamma, pmf);
+    // The rule speaks of losses.
+    if (_for_rewards) { std::transform(pmf.begin(), pmf.end(), pmf.begin(), [](double reward) { return 1. - reward; }); }
+    igw(values, count, gamma, values);
   }
-  else if (_for_rewards) { reweighted_igw_rewards(pmf, values.size(), gamma, pmf); }
-  else { reweighted_igw(pmf, values.size(), gamma, pmf); }
-  enforce_floor(pmf, values.size(), _epsilon);
+  else if (_for_rewards) { reweighted_igw_rewards(values, count, gamma, values); }
+  else { reweighted_igw(values, count, gamma, values); }
+  enforce_floor(values, count, _epsilon);
 }
 
 void oracle::save_load(VW::io_buf& io, bool read, bool text)

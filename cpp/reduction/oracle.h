@@ -4,6 +4,7 @@
 
 #include "events.h"
 #include "fastcb_options.h"
+#include "linear_scorer.h"
 
 #include "vw/core/example.h"
 #include "vw/core/learner_fwd.h"
@@ -27,9 +28,9 @@ public:
   // and the regressor.
   void attach(VW::LEARNER::learner& base);
 
-  // The logit of one action's example, and of all slots of one example.
+  // The logit of one action's example, and of the weight slots of one example, as many as `logits` has.
   float score(VW::example& ec) const;
-  void score_slots(VW::example& ec, VW::polyprediction* slots, size_t count) const;
+  void score_slots(VW::example& ec, std::vector<float>& logits);
 
   // One unweighted step towards the observed cost. Held-out examples (several passes) are left alone.
   void learn(VW::example& ec, float cost, size_t slot = 0);
@@ -37,8 +38,8 @@ public:
   // Whether the first logit is of a better action than the second.
   bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
 
-  // From logits to probabilities, in place.
-  void to_pmf(std::vector<double>& logits) const;
+  // From logits to probabilities; `pmf` has as many entries as `logits`.
+  void to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) const;
 
   size_t observed_action(const VW::multi_ex& actions) const { return vw_fastcb::observed_action(actions, _range); }
   size_t observed_action(const VW::cb_label& label, uint32_t count) const
@@ -56,6 +57,9 @@ private:
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
+  linear_scorer _linear;
+  bool _is_linear = false;                 // the regressor is gd, which _linear can stand in for
+  std::vector<VW::polyprediction> _slots;  // where it cannot
   cost_range _range;
   double _gamma_scale;
   double _gamma_exponent;

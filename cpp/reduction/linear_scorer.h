@@ -1,0 +1,30 @@
+// The scores of VW's plain linear regressor (gd with neither interactions nor l1), computed as gd computes them, bit for
+// bit, without a walk through VW's learner stack for every action. On `letter` by cbify, 26 actions, a round costs 0.91
+// of the instructions for actions with features, 0.85 for fixed ones. tests/python/test_linear_scorer.py compares the two ways.
+#pragma once
+
+#include "vw/core/example.h"
+#include "vw/core/vw_fwd.h"
+
+#include <cstddef>
+
+namespace vw_fastcb
+{
+class linear_scorer
+{
+public:
+  explicit linear_scorer(VW::workspace& all);
+
+  // Whether gd would do nothing but add up weights for this example.
+  bool applies(const VW::example& ec) const;
+
+  float score(VW::example& ec) const;
+
+  // The scores of `count` weight slots that lie `step` apart.
+  void score_slots(VW::example& ec, size_t step, float* logits, size_t count) const;
+
+private:
+  VW::workspace* _all;
+  bool _only_adds;  // as far as flags can tell
+};
+}  // namespace vw_fastcb
