@@ -1,4 +1,4 @@
-# VW's registry, the reductions that must know of FastCB and VW's Python binding, each with its insertions, as files of our
+# VW's registry, the reductions that must know of FastCB and VW's Python binding, each with its changes, as files of our
 # build. They are compiled with our sources and stand ahead of VW's archive, so that the linker takes them instead of the
 # originals.
 #
@@ -52,6 +52,9 @@ patch_vw(core/src/reductions/cb/cbify.cc "${place}"
   "  fastcb_use_cbify_costs(options, data->loss0, data->loss1, data->flip_loss_sign);\n${place}")
 set(place "#include \"vw/core/reductions/cb/cbify.h\"\n")
 patch_vw(core/src/reductions/cb/cbify.cc "${place}" "${place}${include_fastcb}")
+
+# VW removes the old model before it renames the new one to its place: a kill between the two would lose both names.
+patch_vw(core/src/parse_regressor.cc "  remove(reg_name.c_str());\n" "")
 
 # The Python binding knows a label by its parser, and FastCB's parser for contextual-bandit labels is its own.
 patch_vw(pylibvw.cc "lp->parse_label == VW::cb_label_parser_global.parse_label"

@@ -1,6 +1,6 @@
 """Instructions a round of FastCB against stock SquareCB, counted by valgrind's callgrind.
 
-Counts do not depend on what else the machine does. The slope between two lengths of the same stream leaves start-up out.
+Counts do not depend on what else the machine does. The slope between two lengths of a stream leaves start-up out.
 `python benchmarks/speed/instructions.py` prints the table and writes it to results/instructions.md beside this file.
 """
 
@@ -27,7 +27,14 @@ SHORT, LONG = 500, 3000
 
 def count_instructions(arguments: Iterable[object]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", str(PROGRAM), "--quiet", "--onethread"]
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={scratch}/out",
+            str(PROGRAM),
+            "--quiet",
+            "--onethread",
+        ]
         result = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
     counted = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode != 0 or counted is None:
@@ -35,7 +42,9 @@ def count_instructions(arguments: Iterable[object]) -> int:
     return int(counted[1])
 
 
-def instructions_per_round(flags: str, write: Callable[[Path, int], None], short: int = SHORT, long: int = LONG) -> float:
+def instructions_per_round(
+    flags: str, write: Callable[[Path, int], None], short: int = SHORT, long: int = LONG
+) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         counts = []
         for rounds in (short, long):
@@ -97,7 +106,9 @@ def growth_with_actions() -> str:
     for actions in (10, 100, 1000, 10_000):
         short, long = (20, 60) if actions >= 1000 else (100, 500)
         adf = instructions_per_round("--cb_explore_adf --fastcb", writer_of_adf_events(actions), short, long)
-        fixed = instructions_per_round(f"--cb_explore {actions} --fastcb -b 22", writer_of_fixed_events(actions), short, long)
+        fixed = instructions_per_round(
+            f"--cb_explore {actions} --fastcb -b 22", writer_of_fixed_events(actions), short, long
+        )
         rows.append([f"{actions:,}", f"{adf / actions:,.0f}", f"{fixed / actions:,.0f}"])
     return table(["actions", "ADF, instructions an action, parsing included", "fixed, instructions an action"], rows)
 
@@ -126,7 +137,9 @@ def main() -> None:
     if not arguments.quick:
         RESULTS.parent.mkdir(exist_ok=True)
         temporary = RESULTS.with_suffix(".new")
-        temporary.write_text("Made by `python benchmarks/speed/instructions.py` (valgrind callgrind).\n\n" + "\n".join(report))
+        temporary.write_text(
+            "Made by `python benchmarks/speed/instructions.py` (valgrind callgrind).\n\n" + "\n".join(report)
+        )
         os.replace(temporary, RESULTS)
 
 

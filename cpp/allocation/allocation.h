@@ -6,8 +6,8 @@
 //   reweighted_igw_rewards  FastCB's extension to small rewards
 //
 // Every function writes a pmf for any finite input in [0,1] and any gamma in [0, infinity]: entries are in [0,1] and
-// sum to one up to rounding. Two actions with equal predictions get equal probability, whatever gamma is, except for the
-// best one itself (the first of the ties), which takes what the others leave.
+// sum to one up to rounding. Two actions with equal predictions get equal probability, whatever gamma is, except for
+// the best one itself (the first of the ties), which takes what the others leave.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace vw_fastcb
 // 1 / (1 + exp(-logit)), without overflow for any logit.
 double sigmoid(double logit);
 
-// gamma_t = scale * t^exponent, the schedule of the paper's experiments. Zero rounds of learning give gamma 0, a uniform
-// pmf, unless the exponent is 0 (a constant gamma).
+// gamma_t = scale * t^exponent, the schedule of the paper's experiments. Zero rounds of learning give gamma 0, a
+// uniform pmf, unless the exponent is 0 (a constant gamma).
 double power_gamma(double scale, double exponent, uint64_t rounds);
 
 // p_a = y_b / (A y_b + gamma (y_a - y_b)) with b = argmin y. `losses` and `pmf` may be the same array.

@@ -32,15 +32,15 @@ struct driver_flags
     VW::config::option_group_definition driver("Driver");
     driver.add(make_option("onethread", onethread).help("Parse and learn in one thread"));
     driver.add(make_option("log_level", log_level)
-                   .default_value("info")
-                   .hidden()
-                   .one_of({"info", "warn", "error", "critical", "off"})
-                   .help("Which log messages to show; overrides --quiet for them"));
+            .default_value("info")
+            .hidden()
+            .one_of({"info", "warn", "error", "critical", "off"})
+            .help("Which log messages to show; overrides --quiet for them"));
     driver.add(make_option("log_output", log_output)
-                   .default_value("stdout")
-                   .hidden()
-                   .one_of({"stdout", "stderr", "compat"})
-                   .help("Where log messages go"));
+            .default_value("stdout")
+            .hidden()
+            .one_of({"stdout", "stderr", "compat"})
+            .help("Where log messages go"));
     return driver;
   }
 };

@@ -49,8 +49,7 @@ void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
   _ranked.resize(count);
   for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {oracle.score(*actions[a]), a}; }
   // Users of VW's explorers expect actions in order of preference.
-  std::sort(_ranked.begin(), _ranked.end(),
-      [this](const scored_action& x, const scored_action& y)
+  std::sort(_ranked.begin(), _ranked.end(), [this](const scored_action& x, const scored_action& y)
       { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
 
   _logits.resize(count);

@@ -25,7 +25,10 @@ class cb_explore_fastcb
 {
 public:
   cb_explore_fastcb(vw_fastcb::oracle oracle, uint32_t count)
-      : oracle(std::move(oracle)), count(count), _logits(count), _pmf(count)
+      : oracle(std::move(oracle))
+      , count(count)
+      , _logits(count)
+      , _pmf(count)
   {
   }
 
@@ -68,15 +71,14 @@ void learn(cb_explore_fastcb& data, learner&, VW::example& ec) { data.learn(ec);
 void save_load(cb_explore_fastcb& data, VW::io_buf& io, bool read, bool text) { data.oracle.save_load(io, read, text); }
 
 // The loss that VW reports for an explorer: the logged cost, weighted by the policy's probability over the logged one.
-void update_stats(const VW::workspace&, VW::shared_data& sd, const cb_explore_fastcb&, const VW::example& ec,
-    VW::io::logger&)
+void update_stats(
+    const VW::workspace&, VW::shared_data& sd, const cb_explore_fastcb&, const VW::example& ec, VW::io::logger&)
 {
   const auto& costs = ec.l.cb.costs;
   const auto& pmf = ec.pred.a_s;
   // A refused event may reach this from Python, with a label that says nothing or no prediction.
   const bool labelled = costs.size() == 1 && costs[0].action - 1 < pmf.size() && costs[0].probability > 0.f;
-  const float loss =
-      labelled ? costs[0].cost / costs[0].probability * pmf[costs[0].action - 1].score * ec.weight : 0.f;
+  const float loss = labelled ? costs[0].cost / costs[0].probability * pmf[costs[0].action - 1].score * ec.weight : 0.f;
   sd.update(ec.test_only, labelled, loss, ec.weight, ec.get_num_features());
 }
 

@@ -1,9 +1,9 @@
 #include "events.h"
 
+#include "vw/common/text_utils.h"
 #include "vw/common/vw_exception.h"
 #include "vw/core/example.h"
 #include "vw/core/hashstring.h"
-#include "vw/common/text_utils.h"
 
 #include <cfloat>
 #include <cmath>
@@ -19,8 +19,9 @@ void check_observation(const VW::cb_class& observed, const cost_range& range)
 {
   if (!range.contains(observed.cost))
   {
-    THROW("bad event: cost " << observed.cost << " is outside [" << range.lowest() << ", " << range.highest()
-                             << "]. Give costs in this range, or declare another with --cb_min_cost and --cb_max_cost.");
+    THROW(
+        "bad event: cost " << observed.cost << " is outside [" << range.lowest() << ", " << range.highest()
+                           << "]. Give costs in this range, or declare another with --cb_min_cost and --cb_max_cost.");
   }
   if (!(observed.probability > 0.f && observed.probability <= 1.f))
   {

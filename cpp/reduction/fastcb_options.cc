@@ -19,15 +19,17 @@ struct refusal
   const char* reason;
 };
 
-// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its oracle.
+// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its
+// oracle.
 constexpr refusal REFUSALS[] = {
     {"first", "it is another exploration algorithm; give one of the two"},
     {"bag", "it is another exploration algorithm; give one of the two"},
     {"cover", "it is another exploration algorithm; give one of the two"},
     {"regcb", "it is another exploration algorithm; give one of the two"},
     {"regcbopt", "it is another exploration algorithm; give one of the two"},
-    {"squarecb", "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
-                 "--fastcb_allocation igw)"},
+    {"squarecb",
+        "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
+        "--fastcb_allocation igw)"},
     {"rnd", "it is another exploration algorithm; give one of the two"},
     {"softmax", "it is another exploration algorithm; give one of the two"},
     {"synthcover", "it is another exploration algorithm; give one of the two"},
@@ -89,53 +91,53 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
 {
   group
       .add(make_option("fastcb", fastcb)
-               .keep()
-               .necessary()
-               .help("FastCB exploration: regression under log loss, reweighted inverse gap weighting"))
+              .keep()
+              .necessary()
+              .help("FastCB exploration: regression under log loss, reweighted inverse gap weighting"))
       .add(make_option("gamma_scale", _gamma_scale)
-               .keep()
-               .default_value(10.f)
-               .help("Scale of FastCB's greediness, gamma = gamma_scale * [events learned]^gamma_exponent"))
+              .keep()
+              .default_value(10.f)
+              .help("Scale of FastCB's greediness, gamma = gamma_scale * [events learned]^gamma_exponent"))
       .add(make_option("gamma_exponent", _gamma_exponent)
-               .keep()
-               .default_value(.5f)
-               .help("Exponent of FastCB's greediness; 0 keeps gamma constant"))
+              .keep()
+              .default_value(.5f)
+              .help("Exponent of FastCB's greediness; 0 keeps gamma constant"))
       .add(make_option("cb_min_cost", _min_cost).keep().default_value(0.f).help("Lowest possible cost"))
       .add(make_option("cb_max_cost", _max_cost).keep().default_value(1.f).help("Highest possible cost"))
       .add(make_option("fastcb_objective", _objective)
-               .keep()
-               .default_value("loss")
-               .one_of({"loss", "reward"})
-               .help("Adapt to small losses (best action costs little), or to small rewards (even the best costs much)"))
+              .keep()
+              .default_value("loss")
+              .one_of({"loss", "reward"})
+              .help("Adapt to small losses (best action costs little), or to small rewards (even the best costs much)"))
       .add(make_option("fastcb_allocation", _allocation)
-               .keep()
-               .default_value("reweighted")
-               .one_of({"reweighted", "igw"})
-               .help("From predictions to probabilities: FastCB's reweighted rule, or SquareCB's on the same log-loss "
-                     "regressor"))
+              .keep()
+              .default_value("reweighted")
+              .one_of({"reweighted", "igw"})
+              .help("From predictions to probabilities: FastCB's reweighted rule, or SquareCB's on the same log-loss "
+                    "regressor"))
       .add(make_option("fastcb_gamma", _gamma)
-               .keep()
-               .default_value("power")
-               .one_of({"power"})
-               .help("Schedule of gamma: power of the number of events learned"))
+              .keep()
+              .default_value("power")
+              .one_of({"power"})
+              .help("Schedule of gamma: power of the number of events learned"))
       .add(make_option("cb_type", _cb_type)
-               .keep()
-               .default_value("mtr")
-               .help("FastCB is a regression on the chosen action: mtr is the only type it knows"))
+              .keep()
+              .default_value("mtr")
+              .help("FastCB is a regression on the chosen action: mtr is the only type it knows"))
       .add(make_option("epsilon", _epsilon)
-               .keep()
-               .allow_override()
-               .default_value(0.f)
-               .help("Every action gets at least the probability epsilon / [number of actions]"));
+              .keep()
+              .allow_override()
+              .default_value(0.f)
+              .help("Every action gets at least the probability epsilon / [number of actions]"));
 }
 
 option_group_definition fastcb_options::adf_group()
 {
   option_group_definition group("[Reduction] Contextual Bandit Exploration with ADF (FastCB)");
   group.add(make_option("cb_explore_adf", adf)
-                .keep()
-                .necessary()
-                .help("Explore and exploit among actions with features of their own, any number in each event"));
+          .keep()
+          .necessary()
+          .help("Explore and exploit among actions with features of their own, any number in each event"));
   add_shared_flags(group);
   return group;
 }
@@ -144,9 +146,9 @@ option_group_definition fastcb_options::fixed_group()
 {
   option_group_definition group("[Reduction] Contextual Bandit Exploration (FastCB)");
   group.add(make_option("cb_explore", num_actions)
-                .keep()
-                .necessary()
-                .help("Explore and exploit among <k> fixed actions, one context line in each event"));
+          .keep()
+          .necessary()
+          .help("Explore and exploit among <k> fixed actions, one context line in each event"));
   add_shared_flags(group);
   return group;
 }
@@ -161,7 +163,8 @@ void fastcb_options::refuse_nonsense(options_i& options) const
     require(!options.was_supplied(refused.flag),
         std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
   }
-  require(_cb_type == "mtr", "--fastcb does not go with --cb_type " + _cb_type +
+  require(_cb_type == "mtr",
+      "--fastcb does not go with --cb_type " + _cb_type +
           ": FastCB's update is an unweighted regression on the chosen action. Leave --cb_type out.");
   require(supplied_as<std::string>(options, "loss_function", "logistic"),
       "--fastcb learns with log loss (--loss_function logistic on the range of costs) and sets it itself. Leave "
@@ -188,7 +191,8 @@ void fastcb_options::check_values(const options_i& options) const
   if (!options.was_supplied("cbify")) { return; }
   const auto classes = options.get_typed_option<uint32_t>("cbify").value();
   require(classes == num_actions, "--cbify makes " + std::to_string(classes) + " actions and --cb_explore expects " +
-          std::to_string(num_actions) + ". Give the same number, or leave --cb_explore out.");
+                                      std::to_string(num_actions) +
+                                      ". Give the same number, or leave --cb_explore out.");
 }
 
 void refuse_orphans(const options_i& options)

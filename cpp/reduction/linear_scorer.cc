@@ -16,8 +16,8 @@ float initial_score(VW::example& ec)
   return ec.ex_reduction_features.template get<VW::simple_label_reduction_features>().initial;
 }
 
-// Adds value * weight to each slot. A step known to the compiler lets it add several at a time; VW's gd lays weights 1, 2 or 4
-// floats apart.
+// Adds value * weight to each slot. A step known to the compiler lets it add several at a time; VW's gd lays weights 1,
+// 2 or 4 floats apart.
 template <size_t step>
 void add_slots(float value, const float* weights, float* logits, size_t count)
 {
@@ -45,7 +45,7 @@ adder adder_for(size_t step)
 linear_scorer::linear_scorer(VW::workspace& all)
     : _all(&all)
     , _only_adds(all.loss_config.reg_mode == 0 && !all.output_config.audit && !all.output_config.hash_inv &&
-          !all.weights.sparse && !all.feature_tweaks_config.ignore_some_linear)
+                 !all.weights.sparse && !all.feature_tweaks_config.ignore_some_linear)
 {
 }
 

@@ -1,6 +1,7 @@
-// The scores of VW's plain linear regressor (gd with neither interactions nor l1), computed as gd computes them, bit for
-// bit, without a walk through VW's learner stack for every action. On `letter` by cbify, 26 actions, a round costs 0.91
-// of the instructions for actions with features, 0.85 for fixed ones. tests/python/test_linear_scorer.py compares the two ways.
+// The scores of VW's plain linear regressor (gd with neither interactions nor l1), computed as gd computes them, bit
+// for bit, without a walk through VW's learner stack for every action. On `letter` by cbify, 26 actions, a round costs
+// 0.91 of the instructions for actions with features, 0.85 for fixed ones. tests/python/test_linear_scorer.py compares
+// the two ways.
 #pragma once
 
 #include "vw/core/example.h"

@@ -83,8 +83,9 @@ uint64_t read_block(VW::io_buf& io)
   state_block block;
   if (io.bin_read_fixed(reinterpret_cast<char*>(&block), sizeof(block)) != sizeof(block) || block.magic != MAGIC)
   {
-    THROW("the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
-          "with --fastcb, or load this one without it.");
+    THROW(
+        "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
+        "with --fastcb, or load this one without it.");
   }
   auto rest = rest_of(io);
   if (rest.size() != block.bytes_below || fnv1a(rest) != block.hash_below)

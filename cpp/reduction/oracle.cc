@@ -46,7 +46,7 @@ void oracle::attach(VW::LEARNER::learner& base)
   if (base.get_name().rfind("scorer", 0) != 0)
   {
     THROW("--fastcb stands on VW's regressor, but another flag put '" << base.get_name()
-                                                                     << "' between them. Leave that flag out.");
+                                                                      << "' between them. Leave that flag out.");
   }
   _scorer = &base;
   _regressor = base.get_base_learner();
@@ -92,7 +92,10 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) 
   if (_plain_igw)
   {
     // The rule speaks of losses.
-    if (_for_rewards) { std::transform(pmf.begin(), pmf.end(), pmf.begin(), [](double reward) { return 1. - reward; }); }
+    if (_for_rewards)
+    {
+      std::transform(pmf.begin(), pmf.end(), pmf.begin(), [](double reward) { return 1. - reward; });
+    }
     igw(values, count, gamma, values);
   }
   else if (_for_rewards) { reweighted_igw_rewards(values, count, gamma, values); }
@@ -104,7 +107,8 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
 {
   if (read)
   {
-    // VW chooses the label parser after the stack is built and before it asks the stack to load, with or without a file.
+    // VW chooses the label parser after the stack is built and before it asks the stack to load, with or without a
+    // file.
     auto& parser = _all->parser_runtime.example_parser->lbl_parser;
     parser = keep_labels_as_written(parser);
     use_log_loss();

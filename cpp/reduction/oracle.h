@@ -20,12 +20,12 @@ class oracle
 public:
   oracle(const fastcb_options& options, VW::workspace& all);
 
-  // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model, and setting up a base learner
-  // may change them: call it before and after.
+  // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model, and setting up a base
+  // learner may change them: call it before and after.
   void use_log_loss();
 
-  // Takes the learner below the reduction, which must be VW's scorer: anything else would stand between the probabilities
-  // and the regressor.
+  // Takes the learner below the reduction, which must be VW's scorer: anything else would stand between the
+  // probabilities and the regressor.
   void attach(VW::LEARNER::learner& base);
 
   // The logit of one action's example, and of the weight slots of one example, as many as `logits` has.

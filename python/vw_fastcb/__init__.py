@@ -9,8 +9,8 @@
     >>> vw.learn(["shared | user=Tom", "0:0.1:0.5 | article=music", "| article=sports"])
     >>> vw.finish()
 
-The module `pyvw` and every name of the `vowpalwabbit` package (`Example`, `CBLabel`, `merge_models`, ...) are here too, on this
-package's engine. The stock `vowpalwabbit` may be used beside it in the same process.
+The module `pyvw` and every name of the `vowpalwabbit` package (`Example`, `CBLabel`, `merge_models`, ...) are here too,
+on this package's engine. The stock `vowpalwabbit` may be used beside it in the same process.
 """
 
 from importlib.metadata import version as _version

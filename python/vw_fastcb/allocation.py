@@ -1,8 +1,7 @@
 """The allocation rules, from predictions to probabilities, on arrays.
 
-Each takes predictions in [0, 1] as an (A,) or (n, A) array and `gamma`, a number or one for each row, 0 or larger (infinity
-included: all probability on the best action and its ties' share aside). The result has the same shape, float64; each row is a pmf.
-These are the functions that run inside the engine.
+Each takes predictions in [0, 1] as an (A,) or (n, A) array, and `gamma`, a number or one for each row, from 0 (uniform)
+to infinity (greedy). The result has the same shape, in float64; each row is a pmf. The engine runs the same functions.
 
     >>> from vw_fastcb import allocation
     >>> allocation.reweighted_igw([0.1, 0.2, 0.9], gamma=10).round(3)

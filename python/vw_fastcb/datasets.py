@@ -24,7 +24,7 @@ class Classification:
         return Classification(self.name, self.features[order], self.labels[order], self.classes)
 
     def vw_lines(self) -> Iterator[str]:
-        """The rows in VW's multiclass text format, for `--cbify` and `--oaa`; zeros are left out, classes count from 1."""
+        """The rows as VW text for `--cbify` and `--oaa`: classes count from 1, zeros are left out."""
         for row, label in zip(self.features, self.labels, strict=True):
             values = " ".join(f"f{i}:{value:.6g}" for i, value in enumerate(row) if value)
             yield f"{label + 1} | {values}\n"

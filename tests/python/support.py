@@ -20,7 +20,12 @@ STOCK = "import sys, vowpalwabbit; vowpalwabbit.Workspace(arg_list=sys.argv[1:])
 def run(*arguments: object, stdin: str | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs vw-fastcb; returns what it printed and its exit code."""
     return subprocess.run(
-        [str(PROGRAM), *map(str, arguments)], input=stdin or "", capture_output=True, text=True, timeout=timeout, check=False
+        [str(PROGRAM), *map(str, arguments)],
+        input=stdin or "",
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
 
 
@@ -114,7 +119,9 @@ class Event:
         return json.dumps({**event, "_label": label, "_labelIndex": self.chosen}) + "\n"
 
 
-def events(count: int, seed: int = 0, actions: int | tuple[int, int] = 4, costs: tuple[float, float] = (0, 1)) -> list[Event]:
+def events(
+    count: int, seed: int = 0, actions: int | tuple[int, int] = 4, costs: tuple[float, float] = (0, 1)
+) -> list[Event]:
     """A log of events in which each context has a good action. `actions` may be a range for changing action sets."""
     rng = random.Random(seed)
     low, high = costs

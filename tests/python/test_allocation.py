@@ -43,7 +43,9 @@ def test_a_million_random_and_adversarial_score_vectors_give_pmfs(rule):
     rng = np.random.default_rng(0)
     tried = 0
     for actions, rows in [(1, 100_000), (2, 300_000), (3, 300_000), (10, 250_000), (26, 50_000), (1000, 1_000)]:
-        gamma = 10 ** rng.uniform(-6, 12, rows) * rng.choice([0.0, 1.0, np.inf], rows, p=[0.05, 0.9, 0.05], shuffle=False)
+        gamma = 10 ** rng.uniform(-6, 12, rows) * rng.choice(
+            [0.0, 1.0, np.inf], rows, p=[0.05, 0.9, 0.05], shuffle=False
+        )
         assert_rows_are_pmfs(rule(score_vectors(rng, rows, actions), np.nan_to_num(gamma, nan=np.inf, posinf=np.inf)))
         tried += rows
     assert tried > 1_000_000
@@ -52,7 +54,12 @@ def test_a_million_random_and_adversarial_score_vectors_give_pmfs(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_hundred_thousand_actions(rule):
     rng = np.random.default_rng(1)
-    for scores in (rng.random(100_000), sigmoid(rng.uniform(-50, 50, 100_000)), np.full(100_000, 0.3), np.zeros(100_000)):
+    for scores in (
+        rng.random(100_000),
+        sigmoid(rng.uniform(-50, 50, 100_000)),
+        np.full(100_000, 0.3),
+        np.zeros(100_000),
+    ):
         for gamma in (0.0, 1e3, 1e9):
             assert_rows_are_pmfs(rule(scores, gamma))
 
@@ -65,7 +72,9 @@ def test_formulas_on_a_worked_example():
     np.testing.assert_allclose(allocation.igw(losses, gamma), [1 - others.sum(), *others], rtol=1e-14)
     rewards = np.array([0.9, 0.4, 0.2])
     others = 0.9 / (3 * 0.9 + gamma * (0.9 - rewards[1:]))
-    np.testing.assert_allclose(allocation.reweighted_igw_rewards(rewards, gamma), [1 - others.sum(), *others], rtol=1e-14)
+    np.testing.assert_allclose(
+        allocation.reweighted_igw_rewards(rewards, gamma), [1 - others.sum(), *others], rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)

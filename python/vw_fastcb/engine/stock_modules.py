@@ -1,7 +1,8 @@
 """Runs the modules of the installed `vowpalwabbit` package against this package's engine.
 
-The wheel's Python code speaks to its compiled core through `import pylibvw`. Executed here under a name of ours, with that import
-answered by our own `pylibvw`, it gives the whole Python API on our engine, and leaves the stock package as it is.
+The wheel's Python code speaks to its compiled core through `import pylibvw`. Executed here under a name of ours, with
+that import answered by our own `pylibvw`, it gives the whole Python API on our engine, and leaves the stock package as
+it is.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ else:
     from vw_fastcb.pyvw import Workspace as _Stock  # the stock class: pyvw is still loading
 
 
-class Workspace(_Stock):
+class Workspace(_Stock):  # type: ignore[misc]  # the stock module is not typed
     """VW's engine with FastCB: a drop-in for `vowpalwabbit.Workspace`, with the same arguments and methods.
 
-    Where learning or predicting raises, as it does for every bad event with `--fastcb`, the examples that were made for the
-    call are given back to VW, and the model is as it was before.
+    Where learning or predicting raises, as it does for every bad event with `--fastcb`, the examples that were made for
+    the call are given back to VW, and the model is as it was before.
 
     Args:
         arg_str: VW's command line, for example "--cb_explore_adf --fastcb"; split at spaces.
@@ -32,6 +32,7 @@ class Workspace(_Stock):
         ...     pmf = vw.predict("| tall dark")
         >>> abs(sum(pmf) - 1) < 1e-6
         True
+
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class Workspace(_Stock):
 
     def _parse_event(self, text: str | list[str]) -> Any:
         if isinstance(text, list) and not self._is_multiline():
-            raise TypeError("Expecting a multiline learner: with --cb_explore K an event is one line of text, not a list.")
+            raise TypeError(
+                "Expecting a multiline learner: with --cb_explore K an event is one line of text, not a list."
+            )
         return self.parse(text)
 
     def _release(self, examples: Any) -> None:
