@@ -66,4 +66,9 @@ patch_vw(pylibvw.cc "${place}      return &VW::cb_label_parser_global;"
         return &all->parser_runtime.example_parser->lbl_parser;
       }
       return &VW::cb_label_parser_global;")
+# Where an event read from a file is refused, the parser thread must be ended, not abandoned: that aborts the process.
+patch_vw(pylibvw.cc "  VW::start_parser(*all);\n  VW::LEARNER::generic_driver(*all);\n  VW::end_parser(*all);\n"
+  "  vw_fastcb::running_parser parser(*all);\n  VW::LEARNER::generic_driver(*all);\n")
+set(place "#include \"vw/core/reductions/gd.h\"\n")
+patch_vw(pylibvw.cc "${place}" "${place}#include \"cli/running_parser.h\"\n")
 list(REMOVE_ITEM VW_PATCHED_SOURCES "${VW_PYLIBVW_SOURCE}")

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include "running_parser.h"
+
 #include "vw/common/vw_exception.h"
 #include "vw/config/options_cli.h"
 #include "vw/core/global_data.h"
@@ -72,29 +74,6 @@ workspaces make_workspaces_from_file(const std::string& path, driver_flags& driv
   if (all.empty()) { THROW("The file of arguments has no line: " << path); }
   return all;
 }
-
-// Runs VW's parser thread for as long as it lives. Where the learner throws, the parser may be waiting for room in its
-// queue, and joining it would wait for ever: so it is told to stop and its queue is emptied first.
-class running_parser
-{
-public:
-  explicit running_parser(VW::workspace& all) : _all(all) { VW::start_parser(_all); }
-  ~running_parser()
-  {
-    if (std::uncaught_exceptions() > 0)
-    {
-      VW::details::set_done(_all);
-      auto* parser = _all.parser_runtime.example_parser.get();
-      while (auto* example = VW::get_example(parser)) { VW::finish_example(_all, *example); }
-    }
-    VW::end_parser(_all);
-  }
-  running_parser(const running_parser&) = delete;
-  running_parser& operator=(const running_parser&) = delete;
-
-private:
-  VW::workspace& _all;
-};
 
 void drive(workspaces& all, bool onethread)
 {

@@ -155,14 +155,15 @@ option_group_definition fastcb_options::fixed_group()
 
 void fastcb_options::refuse_nonsense(options_i& options) const
 {
-  require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
-      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
-      "their own, --cb_explore K where there are K fixed actions.");
+  // First, because some of these insert an explore flag of their own.
   for (const auto& refused : REFUSALS)
   {
     require(!options.was_supplied(refused.flag),
         std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
   }
+  require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
+      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
+      "their own, --cb_explore K where there are K fixed actions.");
   require(_cb_type == "mtr",
       "--fastcb does not go with --cb_type " + _cb_type +
           ": FastCB's update is an unweighted regression on the chosen action. Leave --cb_type out.");

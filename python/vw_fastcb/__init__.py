@@ -13,7 +13,9 @@ The module `pyvw` and every name of the `vowpalwabbit` package (`Example`, `CBLa
 on this package's engine. The stock `vowpalwabbit` may be used beside it in the same process.
 """
 
-from importlib.metadata import version as _version
+import importlib as _importlib
+import warnings as _warnings
+from typing import Any as _Any
 
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
@@ -43,8 +45,7 @@ from vw_fastcb.pyvw import (
     SlatesLabelType,
     merge_models,
 )
-
-__version__ = _version("vw-fastcb")
+from vw_fastcb.version import __version__
 
 __all__ = [
     "AbstractLabel",
@@ -71,7 +72,16 @@ __all__ = [
     "SlatesLabel",
     "SlatesLabelType",
     "Workspace",
+    "__version__",
     "allocation",
     "merge_models",
     "pyvw",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "DFtoVW":
+        message = "The module is called dftovw; vowpalwabbit still accepts DFtoVW, and so does vw_fastcb."
+        _warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return _importlib.import_module("vw_fastcb.dftovw")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ import builtins
 import importlib.machinery
 import importlib.util
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -52,7 +53,10 @@ def stock_source(module: str) -> Path:
 
 def run_stock_module(module: str, namespace: dict[str, Any]) -> None:
     """Executes a stock module's source in `namespace`, the globals of the module of ours that stands for it."""
-    path = stock_source(module)
-    code = compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True)
+    loader = importlib.machinery.SourceFileLoader(f"vowpalwabbit.{module}", str(stock_source(module)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an invalid escape in the wheel's code is not our user's affair
+        code = loader.get_code(loader.name)
+    assert code is not None
     namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
     exec(code, namespace)

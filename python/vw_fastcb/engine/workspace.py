@@ -1,4 +1,4 @@
-"""`Workspace`: `vowpalwabbit.Workspace` on this package's engine."""
+"""`Workspace` and `Example`: those of `vowpalwabbit` on this package's engine, without its leaks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from vw_fastcb import _engine
 
-if TYPE_CHECKING:
-    _Stock = Any
-else:
-    from vw_fastcb.pyvw import Workspace as _Stock  # the stock class: pyvw is still loading
+if TYPE_CHECKING:  # the stock module is not typed
+    _StockExample = Any
+    _StockWorkspace = Any
+else:  # the stock classes: pyvw is still loading
+    from vw_fastcb.pyvw import Example as _StockExample
+    from vw_fastcb.pyvw import Workspace as _StockWorkspace
 
 
-class Workspace(_Stock):  # type: ignore[misc]  # the stock module is not typed
+class Example(_StockExample):  # type: ignore[misc]
+    """A drop-in for `vowpalwabbit.Example`. One made by `Workspace.parse` goes back to VW when nobody uses it."""
+
+    pooled = False
+
+    def __del__(self) -> None:
+        if self.pooled and not self.finished:
+            _engine.release_examples(self.vw, [self])
+
+
+class Workspace(_StockWorkspace):  # type: ignore[misc]
     """VW's engine with FastCB: a drop-in for `vowpalwabbit.Workspace`, with the same arguments and methods.
 
     Where learning or predicting raises, as it does for every bad event with `--fastcb`, the examples that were made for
@@ -51,7 +63,10 @@ class Workspace(_Stock):  # type: ignore[misc]  # the stock module is not typed
 
     def parse(self, str_ex: str | Sequence[str], labelType: int | None = None) -> Any:  # noqa: N803, VW's name
         """Parses text to an example, or to a list of them where an event has several lines."""
-        return super().parse(str_ex, labelType)
+        examples = super().parse(str_ex, labelType)
+        for example in examples if isinstance(examples, list) else [examples]:
+            example.pooled = True
+        return examples
 
     def learn(self, ec: Any) -> None:
         """Learns from one event: text, lines of text, an `Example`, or a list of them."""
@@ -87,7 +102,10 @@ class Workspace(_Stock):  # type: ignore[misc]  # the stock module is not typed
         return self.parse(text)
 
     def _release(self, examples: Any) -> None:
-        _engine.release_examples(self, examples if isinstance(examples, list) else [examples])
+        released = examples if isinstance(examples, list) else [examples]
+        _engine.release_examples(self, released)
+        for example in released:
+            example.finished = True
 
 
 def _is_text(ec: Any) -> bool:
