@@ -41,10 +41,13 @@ patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}")
 set(place "options.was_supplied(\"graph_feedback\")")
 patch_vw(core/src/reductions/cb/cb_explore_adf_greedy.cc "${place}" "${place} || options.was_supplied(\"fastcb\")")
 
+# This setup runs before those of the other reductions, so it is also where combinations are refused.
+set(place "#include \"vw/core/reductions/cb/cb_to_cb_adf.h\"\n")
+patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}" "${place}${include_fastcb}")
 # Fixed actions would be translated to copied examples, which also merges features named by integers.
 set(place "  if (options.was_supplied(\"eval\")) { return nullptr; }\n")
 patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}"
-  "${place}  if (options.was_supplied(\"fastcb\") && !options.was_supplied(\"cb_explore_adf\")) { return nullptr; }\n")
+  "  fastcb_check_flags(options);\n${place}  if (options.was_supplied(\"fastcb\") && !options.was_supplied(\"cb_explore_adf\")) { return nullptr; }\n")
 
 # cbify knows the range of the costs it makes.
 set(place "  if (data->use_adf && (options.was_supplied(\"regcb\")")

@@ -3,6 +3,7 @@
 #include "fastcb.h"
 #include "fastcb_options.h"
 #include "oracle.h"
+#include "refusals.h"
 
 #include "vw/config/options.h"
 #include "vw/core/global_data.h"
@@ -114,7 +115,8 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
     vw_fastcb::refuse_orphans(options);
     return nullptr;
   }
-  said.refuse_nonsense(options);
+  said.check(options);
+  said.keep_meaning_of_weights(options);
   // Without it VW restores the state of one of a neural network's regressors only.
   if (options.was_supplied("nn")) { options.insert("per_model_save_load", ""); }
 
@@ -124,6 +126,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
   auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner());
   oracle.use_log_loss();
   oracle.attach(*base);
+  vw_fastcb::refuse_ignored_flags(options);
   // An event is several lines, which a holdout set must not split; unless cbify makes it of one.
   all.parser_runtime.example_parser->emptylines_separate_examples = !options.was_supplied("cbify");
 

@@ -3,6 +3,7 @@
 #include "fastcb.h"
 #include "fastcb_options.h"
 #include "oracle.h"
+#include "refusals.h"
 
 #include "vw/config/options.h"
 #include "vw/core/action_score.h"
@@ -45,7 +46,7 @@ private:
 
 void cb_explore_fastcb::predict(VW::example& ec)
 {
-  oracle.observed_action(ec.l.cb, count);  // a bad event is refused here too, as under -t
+  oracle.observed_action(ec, count);  // a bad event is refused here too, as under -t
 
   auto prediction = std::move(ec.pred.a_s);
   oracle.score_slots(ec, _logits);
@@ -59,7 +60,7 @@ void cb_explore_fastcb::predict(VW::example& ec)
 
 void cb_explore_fastcb::learn(VW::example& ec)
 {
-  const auto observed = oracle.observed_action(ec.l.cb, count);
+  const auto observed = oracle.observed_action(ec, count);
   if (observed == vw_fastcb::NO_ACTION) { return; }
   auto prediction = std::move(ec.pred.a_s);
   oracle.learn(ec, ec.l.cb.costs[0].cost, observed);
@@ -135,7 +136,8 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
   auto& options = *stack_builder.get_options();
   vw_fastcb::fastcb_options said;
   if (!options.add_parse_and_check_necessary(said.fixed_group())) { return nullptr; }
-  said.refuse_nonsense(options);
+  said.check(options);
+  said.keep_meaning_of_weights(options);
   // Without it VW restores the state of the first action's regressor only.
   options.insert("per_model_save_load", "");
 
@@ -145,6 +147,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
   auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner(said.num_actions));
   oracle.use_log_loss();
   oracle.attach(*base);
+  vw_fastcb::refuse_ignored_flags(options);
 
   auto data = VW::make_unique<cb_explore_fastcb>(std::move(oracle), said.num_actions);
   return VW::LEARNER::make_reduction_learner(
@@ -163,6 +166,8 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
       .set_subtract(subtract)
       .build();
 }
+
+void VW::reductions::fastcb_check_flags(const VW::config::options_i& options) { vw_fastcb::refuse_flags(options); }
 
 void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign)
 {

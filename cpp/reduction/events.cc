@@ -2,9 +2,13 @@
 
 #include "vw/common/text_utils.h"
 #include "vw/common/vw_exception.h"
+#include "vw/core/ccb_label.h"
+#include "vw/core/constant.h"
 #include "vw/core/example.h"
 #include "vw/core/hashstring.h"
+#include "vw/core/slates_label.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
@@ -15,7 +19,7 @@ namespace vw_fastcb
 {
 namespace
 {
-void check_observation(const VW::cb_class& observed, const cost_range& range)
+void check_observation(const VW::cb_class& observed, float weight, const cost_range& range)
 {
   if (!range.contains(observed.cost))
   {
@@ -28,6 +32,10 @@ void check_observation(const VW::cb_class& observed, const cost_range& range)
     THROW("bad event: probability " << observed.probability << " of the chosen action is outside (0, 1]. Log the "
                                     << "probability with which the action was drawn.");
   }
+  if (!(weight >= 0.f && std::isfinite(weight)))
+  {
+    THROW("bad event: its weight is " << weight << ". It must be finite and not negative (a pdrop must be below 1).");
+  }
 }
 
 bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
@@ -35,41 +43,58 @@ bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 constexpr const char* TWO_LABELS =
     "bad event: more than one action has a cost. Only the action that was chosen has one.";
 
-// A number as the user wrote it; not a number gives NaN, which no check lets pass.
-float as_written(VW::string_view token)
+float number_in(VW::string_view token, VW::string_view label, const char* what)
 {
   const std::string text(token.data(), token.size());
   char* end = nullptr;
   const float value = std::strtof(text.c_str(), &end);
-  const bool whole = !text.empty() && end == text.c_str() + text.size();
-  return whole ? value : std::numeric_limits<float>::quiet_NaN();
+  if (text.empty() || end != text.c_str() + text.size())
+  {
+    THROW("bad event: " << what << ", not '" << text << "' as in the label '" << label << "'.");
+  }
+  return value;
 }
 
-VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tokens)
+VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tokens, bool fixed_actions)
 {
   VW::tokenize(':', word, tokens, /*allow_empty=*/true);
   const bool shared = !tokens.empty() && tokens[0] == VW::details::SHARED_TYPE;
-  if (tokens.empty() || tokens.size() > (shared ? 1u : 3u))
+  if (tokens.empty() || tokens.size() > (shared ? 1u : 3u) || word.back() == ':')
   {
     THROW("bad event: the label '" << word << "' is not of the form action:cost:probability or shared.");
   }
   VW::cb_class entry;
-  entry.action = static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
   if (shared) { return entry; }  // the default, probability -1, is VW's mark for a line of shared features
 
+  const bool numbered = std::all_of(tokens[0].begin(), tokens[0].end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (fixed_actions && (!numbered || tokens[0].empty()))
+  {
+    THROW("bad event: actions are numbered 1 to K, the K of --cb_explore; '" << tokens[0] << "' in the label '" << word
+                                                                             << "' is unknown.");
+  }
+  entry.action = static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
   entry.probability = 0.f;
   if (tokens.size() > 1)
   {
-    entry.cost = as_written(tokens[1]);
+    entry.cost = number_in(
+        tokens[1], word, "a cost is a number in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
     // FLT_MAX is VW's mark for "no cost".
     if (entry.cost == FLT_MAX) { entry.cost = std::numeric_limits<float>::infinity(); }
   }
   if (tokens.size() > 2)
   {
-    entry.probability = as_written(tokens[2]);
+    entry.probability = number_in(tokens[2], word, "a probability is a number in (0, 1]");
     if (entry.probability == -1.f) { entry.probability = std::nextafter(-1.f, -2.f); }
   }
   return entry;
+}
+
+template <bool fixed_actions>
+void parse_label(VW::polylabel& label, VW::reduction_features&, VW::label_parser_reuse_mem& memory,
+    const VW::named_labels*, const std::vector<VW::string_view>& words, VW::io::logger&)
+{
+  label.cb.reset_to_default();
+  for (const auto& word : words) { label.cb.costs.push_back(parse_entry(word, memory.tokens, fixed_actions)); }
 }
 }  // namespace
 
@@ -80,8 +105,12 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
   {
     for (const auto& entry : actions[a]->l.cb.costs)
     {
+      if (entry.probability == -1.f && says_nothing(entry))
+      {
+        THROW("bad event: line " << a + 2 << " is 'shared'. Only the first line of an event may be.");
+      }
       if (says_nothing(entry)) { continue; }
-      check_observation(entry, range);
+      check_observation(entry, actions[a]->weight, range);
       if (found != NO_ACTION) { THROW(TWO_LABELS); }
       found = a;
     }
@@ -89,10 +118,10 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
   return found;
 }
 
-size_t observed_action(const VW::cb_label& label, uint32_t count, const cost_range& range)
+size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range)
 {
   size_t found = NO_ACTION;
-  for (const auto& entry : label.costs)
+  for (const auto& entry : ec.l.cb.costs)
   {
     if (entry.action < 1 || entry.action > count)
     {
@@ -105,23 +134,40 @@ size_t observed_action(const VW::cb_label& label, uint32_t count, const cost_ran
                                  << " actions; leave the label empty to ask for a prediction, or use --cb_explore_adf "
                                  << "for a changing set of actions.");
     }
-    check_observation(entry, range);
+    check_observation(entry, ec.weight, range);
     if (found != NO_ACTION) { THROW(TWO_LABELS); }
     found = entry.action - 1;
   }
   return found;
 }
 
-VW::label_parser keep_labels_as_written(const VW::label_parser& stock)
+VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions)
 {
-  if (stock.label_type != VW::label_type_t::CB) { return stock; }
-  VW::label_parser strict = stock;
-  strict.parse_label = [](VW::polylabel& label, VW::reduction_features&, VW::label_parser_reuse_mem& memory,
-                           const VW::named_labels*, const std::vector<VW::string_view>& words, VW::io::logger&)
+  auto strict = stock;
+  switch (stock.label_type)
   {
-    label.cb.reset_to_default();
-    for (const auto& word : words) { label.cb.costs.push_back(parse_entry(word, memory.tokens)); }
-  };
+    case VW::label_type_t::CB:
+      strict.parse_label = fixed_actions ? parse_label<true> : parse_label<false>;
+      // Among several lines VW takes a line without features and label for the end of the event, and asks this to tell.
+      if (fixed_actions)
+      {
+        strict.test_label = [](const VW::polylabel&) { return false; };
+      }
+      break;
+    case VW::label_type_t::CCB:
+      strict.test_label = [](const VW::polylabel& label)
+      {
+        const auto& ccb = label.conditional_contextual_bandit;
+        return ccb.type != VW::ccb_example_type::ACTION && ccb.is_test_label();
+      };
+      break;
+    case VW::label_type_t::SLATES:
+      strict.test_label = [](const VW::polylabel& label)
+      { return label.slates.type != VW::slates::example_type::ACTION && !label.slates.labeled; };
+      break;
+    default:
+      break;
+  }
   return strict;
 }
 }  // namespace vw_fastcb

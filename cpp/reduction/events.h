@@ -34,9 +34,11 @@ constexpr size_t NO_ACTION = SIZE_MAX;
 size_t observed_action(const VW::multi_ex& actions, const cost_range& range);
 
 // The same for an event of fixed actions, whose label names the action (from 1 to count).
-size_t observed_action(const VW::cb_label& label, uint32_t count, const cost_range& range);
+size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range);
 
-// VW's text parser turns a cost `nan` into 0 and forces probabilities into [0,1]. This one keeps what was written, so
-// that the checks above see it. Anything but a plain contextual-bandit label is left to VW.
-VW::label_parser keep_labels_as_written(const VW::label_parser& stock);
+// VW's text parser turns a cost `nan` into 0 and forces probabilities into [0,1]. The parser this gives refuses what is
+// not a number and keeps the others as written, so that the checks above see them. It also marks as test examples what
+// a holdout set holds out and nothing else: VW marks every line without a label, and a label may come later, or on
+// another line. Labels other than those of contextual bandits, conditional ones and slates are left to VW.
+VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions);
 }  // namespace vw_fastcb

@@ -15,6 +15,9 @@ std::shared_ptr<VW::LEARNER::learner> cb_explore_adf_fastcb_setup(VW::setup_base
 // --cb_explore K --fastcb
 std::shared_ptr<VW::LEARNER::learner> cb_explore_fastcb_setup(VW::setup_base_i& stack_builder);
 
+// Refuses flags that do not go with --fastcb, before the reductions they belong to act on them.
+void fastcb_check_flags(const VW::config::options_i& options);
+
 // cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign): tells FastCB so, where it is used
 // and the user did not say otherwise.
 void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign);

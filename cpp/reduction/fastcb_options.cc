@@ -1,5 +1,7 @@
 #include "fastcb_options.h"
 
+#include "refusals.h"
+
 #include "vw/common/vw_exception.h"
 #include "vw/config/options.h"
 
@@ -13,73 +15,6 @@ namespace vw_fastcb
 {
 namespace
 {
-struct refusal
-{
-  const char* flag;
-  const char* reason;
-};
-
-// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its
-// oracle.
-constexpr refusal REFUSALS[] = {
-    {"first", "it is another exploration algorithm; give one of the two"},
-    {"bag", "it is another exploration algorithm; give one of the two"},
-    {"cover", "it is another exploration algorithm; give one of the two"},
-    {"regcb", "it is another exploration algorithm; give one of the two"},
-    {"regcbopt", "it is another exploration algorithm; give one of the two"},
-    {"squarecb",
-        "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
-        "--fastcb_allocation igw)"},
-    {"rnd", "it is another exploration algorithm; give one of the two"},
-    {"softmax", "it is another exploration algorithm; give one of the two"},
-    {"synthcover", "it is another exploration algorithm; give one of the two"},
-    {"graph_feedback", "it is another exploration algorithm; give one of the two"},
-    {"first_only", "only epsilon-greedy reads it"},
-    {"nounif", "only --cover reads it"},
-    {"psi", "only --cover reads it"},
-    {"elim", "only SquareCB reads it"},
-    {"mellowness", "only RegCB and SquareCB read it"},
-    {"epsilon_decay", "only epsilon-greedy reads it"},
-    {"large_action_space", "it approximates the actions of a squared-loss explorer"},
-    {"aml", "it tunes epsilon-greedy explorers only"},
-    {"automl", "it tunes epsilon-greedy explorers only"},
-    {"baseline_challenger_cb", "it compares policies of an importance-weighted learner, which FastCB has not"},
-    {"experimental_igl", "interaction-grounded learning brings a reward model of its own"},
-    {"cb_dro", "it reweights events, and FastCB's update is unweighted"},
-    {"cb_actions_mask", "it hides actions from a pmf that is defined over all of them"},
-    {"warm_cb", "it drives a cost-sensitive learner, which FastCB does not have"},
-    {"warm_cb_cs", "it drives a cost-sensitive learner, which FastCB does not have"},
-    {"ksvm", "it replaces the log loss that FastCB predicts with"},
-    {"bfgs", "it learns in batches, and a bandit learns online"},
-    {"conjugate_gradient", "it learns in batches, and a bandit learns online"},
-    {"svrg", "it learns in stages over a fixed data set, and a bandit learns online"},
-    {"OjaNewton", "it does not support FastCB's log loss"},
-    {"cb_adf", "FastCB predicts with the regressor directly; leave it out"},
-    {"cb", "FastCB predicts with the regressor directly; leave it out"},
-    {"cb_force_legacy", "FastCB has one implementation; leave it out"},
-    {"csoaa_ldf", "FastCB predicts with the regressor directly"},
-    {"wap_ldf", "FastCB predicts with the regressor directly"},
-    {"rank_all", "FastCB returns the probability of every action, in order of preference"},
-    {"no_predict", "FastCB learns from predictions"},
-    {"eval", "evaluating a logged policy needs no exploration; leave --fastcb out"},
-    {"link", "FastCB maps predictions to [0,1] itself"},
-    {"min_prediction", "FastCB sets the bounds of the logits itself"},
-    {"max_prediction", "FastCB sets the bounds of the logits itself"},
-    {"binary", "FastCB needs a probability, not a sign"},
-    {"boosting", "FastCB needs a probability, not a sign"},
-    {"bootstrap", "FastCB explores with one regressor"},
-    {"cats", "FastCB chooses among separate actions, not on a line"},
-    {"cats_pdf", "FastCB chooses among separate actions, not on a line"},
-    {"cats_tree", "FastCB chooses among separate actions, not on a line"},
-    {"cb_explore_pdf", "FastCB chooses among separate actions, not on a line"},
-    {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
-};
-
-void require(bool holds, const std::string& sentence)
-{
-  if (!holds) { THROW(sentence); }
-}
-
 template <typename T>
 bool supplied_as(options_i& options, const char* name, const T& value)
 {
@@ -153,17 +88,18 @@ option_group_definition fastcb_options::fixed_group()
   return group;
 }
 
-void fastcb_options::refuse_nonsense(options_i& options) const
+void fastcb_options::keep_meaning_of_weights(options_i& options) const
 {
-  // First, because some of these insert an explore flag of their own.
-  for (const auto& refused : REFUSALS)
+  const std::pair<const char*, std::string> meaning[] = {{"fastcb_objective", _objective},
+      {"cb_min_cost", std::to_string(_min_cost)}, {"cb_max_cost", std::to_string(_max_cost)}};
+  for (const auto& flag : meaning)
   {
-    require(!options.was_supplied(refused.flag),
-        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
+    if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
   }
-  require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
-      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
-      "their own, --cb_explore K where there are K fixed actions.");
+}
+
+void fastcb_options::check(options_i& options) const
+{
   require(_cb_type == "mtr",
       "--fastcb does not go with --cb_type " + _cb_type +
           ": FastCB's update is an unweighted regression on the chosen action. Leave --cb_type out.");
@@ -196,18 +132,4 @@ void fastcb_options::check_values(const options_i& options) const
                                       ". Give the same number, or leave --cb_explore out.");
 }
 
-void refuse_orphans(const options_i& options)
-{
-  if (options.was_supplied("fastcb"))
-  {
-    require(options.was_supplied("cb_explore_adf") || options.was_supplied("cb_explore"),
-        "--fastcb needs to know the kind of actions: add --cb_explore_adf (actions with features of their own) or "
-        "--cb_explore K (K fixed actions).");
-    return;
-  }
-  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma"})
-  {
-    require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
-  }
-}
 }  // namespace vw_fastcb

@@ -26,9 +26,13 @@ struct fastcb_options
   VW::config::option_group_definition adf_group();
   VW::config::option_group_definition fixed_group();
 
-  // Throws a sentence that says why, where the flags make no sense together. To be called before the base learner is
-  // set up, when nothing of the workspace has been touched.
-  void refuse_nonsense(VW::config::options_i& options) const;
+  // Throws a sentence that says why, where the values make no sense. To be called before the base learner is set up,
+  // when nothing of the workspace has been touched.
+  void check(VW::config::options_i& options) const;
+
+  // VW writes only the flags that were given into a model. The ones that say what the weights mean must be there even
+  // where they are the defaults, so that VW refuses others for a loaded model.
+  void keep_meaning_of_weights(VW::config::options_i& options) const;
 
 private:
   void add_shared_flags(VW::config::option_group_definition& group);
@@ -44,7 +48,4 @@ private:
   std::string _gamma;
   std::string _cb_type;
 };
-
-// Throws where FastCB's flags were given without what they belong to; without FastCB's flags it does nothing.
-void refuse_orphans(const VW::config::options_i& options);
 }  // namespace vw_fastcb

@@ -25,15 +25,32 @@ struct state_block
   std::array<char, 8> magic = MAGIC;
   uint64_t events = 0;
   uint64_t bytes_below = 0;
-  uint64_t hash_below = 0;
+  uint64_t stack_below = 0;  // which learners wrote them
+  uint64_t seal = 0;         // over the three above and the bytes
 };
-static_assert(sizeof(state_block) == 32, "the block is written as it lies in memory and must have no padding");
+static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
 
-uint64_t fnv1a(const std::vector<char>& bytes)
+constexpr uint64_t FNV_BASIS = 14695981039346656037ull;
+
+uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
 {
-  uint64_t hash = 14695981039346656037ull;
-  for (const char byte : bytes) { hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ull; }
+  for (size_t i = 0; i < count; ++i) { hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 1099511628211ull; }
   return hash;
+}
+
+uint64_t seal_of(const state_block& block, const std::vector<char>& bytes)
+{
+  const uint64_t fields[] = {block.events, block.bytes_below, block.stack_below};
+  return fnv1a(bytes.data(), bytes.size(), fnv1a(reinterpret_cast<const char*>(fields), sizeof(fields)));
+}
+
+std::string names_of(const VW::LEARNER::learner& below)
+{
+  std::vector<std::string> learners;
+  below.get_enabled_learners(learners);
+  std::string names;
+  for (const auto& learner : learners) { names += (names.empty() ? "" : ", ") + learner; }
+  return names;
 }
 
 std::vector<char> serialized(VW::LEARNER::learner& learner)
@@ -78,7 +95,7 @@ std::vector<char> rest_of(VW::io_buf& io)
   return rest;
 }
 
-uint64_t read_block(VW::io_buf& io)
+uint64_t read_block(VW::LEARNER::learner& below, VW::io_buf& io)
 {
   state_block block;
   if (io.bin_read_fixed(reinterpret_cast<char*>(&block), sizeof(block)) != sizeof(block) || block.magic != MAGIC)
@@ -88,12 +105,19 @@ uint64_t read_block(VW::io_buf& io)
         "with --fastcb, or load this one without it.");
   }
   auto rest = rest_of(io);
-  if (rest.size() != block.bytes_below || fnv1a(rest) != block.hash_below)
+  if (rest.size() != block.bytes_below || block.seal != seal_of(block, rest))
   {
     THROW("the model file is damaged: " << block.bytes_below << " bytes of weights were saved and " << rest.size()
                                         << " were found"
                                         << (rest.size() == block.bytes_below ? ", not the same ones" : "")
                                         << ". Use an intact copy.");
+  }
+  const auto names = names_of(below);
+  if (block.stack_below != fnv1a(names.data(), names.size()))
+  {
+    THROW("the model was not made with the learners that are to load it ("
+          << names << "). Load it without flags that "
+          << "choose a learner, such as --nn or --coin.");
   }
   // The file is read to its end; the learners below go on from memory.
   io.close_files();
@@ -108,7 +132,9 @@ void write_block(uint64_t events, VW::LEARNER::learner& below, VW::io_buf& io)
   state_block block;
   block.events = events;
   block.bytes_below = bytes.size();
-  block.hash_below = fnv1a(bytes);
+  const auto names = names_of(below);
+  block.stack_below = fnv1a(names.data(), names.size());
+  block.seal = seal_of(block, bytes);
   io.bin_write_fixed(reinterpret_cast<const char*>(&block), sizeof(block));
 }
 }  // namespace
@@ -116,7 +142,7 @@ void write_block(uint64_t events, VW::LEARNER::learner& below, VW::io_buf& io)
 void save_load_state(uint64_t& events, VW::LEARNER::learner& below, VW::io_buf& io, bool read, bool text)
 {
   if (io.num_files() == 0) { return; }
-  if (read) { events = read_block(io); }
+  if (read) { events = read_block(below, io); }
   else if (text) { VW::model_utils::write_model_field(io, events, "fastcb events learned", text); }
   else { write_block(events, below, io); }
 }

@@ -30,6 +30,7 @@ oracle::oracle(const fastcb_options& options, VW::workspace& all)
     , _epsilon(options.epsilon())
     , _for_rewards(options.for_rewards())
     , _plain_igw(options.plain_igw())
+    , _fixed_actions(options.num_actions > 0)
 {
 }
 
@@ -76,7 +77,9 @@ void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
 
 void oracle::learn(VW::example& ec, float cost, size_t slot)
 {
-  if (ec.test_only || ec.weight <= 0.f) { return; }
+  // Without a holdout set, VW's mark means only that the line had no label when it was parsed.
+  const bool held_out = ec.test_only && !_all->passes_config.holdout_set_off;
+  if (held_out || ec.weight == 0.f) { return; }
   const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
   ec.l.simple.label = _for_rewards ? 1.f - unit_cost : unit_cost;
   _scorer->learn(ec, slot);
@@ -109,8 +112,9 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   {
     // VW chooses the label parser after the stack is built and before it asks the stack to load, with or without a
     // file.
-    auto& parser = _all->parser_runtime.example_parser->lbl_parser;
-    parser = keep_labels_as_written(parser);
+    auto& parser = *_all->parser_runtime.example_parser;
+    parser.lbl_parser = strict_label_parser(parser.lbl_parser, _fixed_actions);
+    parser.strict_parse = true;  // a malformed JSON event is an error, not skipped
     use_log_loss();
   }
   save_load_state(_events, *_scorer, io, read, text);

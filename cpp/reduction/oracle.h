@@ -42,9 +42,9 @@ public:
   void to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) const;
 
   size_t observed_action(const VW::multi_ex& actions) const { return vw_fastcb::observed_action(actions, _range); }
-  size_t observed_action(const VW::cb_label& label, uint32_t count) const
+  size_t observed_action(const VW::example& ec, uint32_t count) const
   {
-    return vw_fastcb::observed_action(label, count, _range);
+    return vw_fastcb::observed_action(ec, count, _range);
   }
 
   void save_load(VW::io_buf& io, bool read, bool text);
@@ -66,6 +66,7 @@ private:
   double _epsilon;
   bool _for_rewards;
   bool _plain_igw;
+  bool _fixed_actions;
   uint64_t _events = 0;
 };
 }  // namespace vw_fastcb

@@ -5,7 +5,7 @@ to infinity (greedy). The result has the same shape, in float64; each row is a p
 
     >>> from vw_fastcb import allocation
     >>> allocation.reweighted_igw([0.1, 0.2, 0.9], gamma=10).round(3)
-    array([0.858, 0.125, 0.012])
+    array([0.911, 0.077, 0.012])
 """
 
 from __future__ import annotations

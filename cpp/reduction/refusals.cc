@@ -1,0 +1,169 @@
+#include "refusals.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/config/options.h"
+
+#include <algorithm>
+
+using VW::config::option_group_definition;
+using VW::config::options_i;
+
+namespace vw_fastcb
+{
+namespace
+{
+struct refusal
+{
+  const char* flag;
+  const char* reason;
+};
+
+// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its
+// oracle.
+constexpr refusal REFUSALS[] = {
+    {"first", "it is another exploration algorithm; give one of the two"},
+    {"bag", "it is another exploration algorithm; give one of the two"},
+    {"cover", "it is another exploration algorithm; give one of the two"},
+    {"regcb", "it is another exploration algorithm; give one of the two"},
+    {"regcbopt", "it is another exploration algorithm; give one of the two"},
+    {"squarecb",
+        "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
+        "--fastcb_allocation igw)"},
+    {"rnd", "it is another exploration algorithm; give one of the two"},
+    {"softmax", "it is another exploration algorithm; give one of the two"},
+    {"synthcover", "it is another exploration algorithm; give one of the two"},
+    {"graph_feedback", "it is another exploration algorithm; give one of the two"},
+    {"epsilon_decay", "only epsilon-greedy reads it"},
+    {"large_action_space", "it approximates the actions of a squared-loss explorer"},
+    {"aml", "it tunes epsilon-greedy explorers only"},
+    {"automl", "it tunes epsilon-greedy explorers only"},
+    {"baseline_challenger_cb", "it compares policies of an importance-weighted learner, which FastCB has not"},
+    {"experimental_igl", "interaction-grounded learning brings a reward model of its own"},
+    {"cb_dro", "it reweights events, and FastCB's update is unweighted"},
+    {"cb_actions_mask", "it hides actions from a pmf that is defined over all of them"},
+    {"warm_cb", "it drives a cost-sensitive learner, which FastCB does not have"},
+    {"warm_cb_cs", "it drives a cost-sensitive learner, which FastCB does not have"},
+    {"ksvm", "it replaces the log loss that FastCB predicts with"},
+    {"bfgs", "it learns in batches, and a bandit learns online"},
+    {"conjugate_gradient", "it learns in batches, and a bandit learns online"},
+    {"svrg", "it learns in stages over a fixed data set, and a bandit learns online"},
+    {"OjaNewton", "it does not support FastCB's log loss"},
+    {"cb_adf",
+        "FastCB predicts with the regressor directly. Leave it out; or, where it comes from a loaded model, that "
+        "model was not made by --fastcb"},
+    {"cb", "FastCB predicts with the regressor directly; leave it out"},
+    {"cb_force_legacy", "FastCB has one implementation; leave it out"},
+    {"csoaa_ldf", "FastCB predicts with the regressor directly"},
+    {"wap_ldf", "FastCB predicts with the regressor directly"},
+    {"rank_all", "FastCB returns the probability of every action, in order of preference"},
+    {"no_predict", "FastCB learns from predictions"},
+    {"eval", "evaluating a logged policy needs no exploration; leave --fastcb out"},
+    {"link", "FastCB maps predictions to [0,1] itself"},
+    {"min_prediction", "FastCB sets the bounds of the logits itself"},
+    {"max_prediction", "FastCB sets the bounds of the logits itself"},
+    {"binary", "FastCB needs a probability, not a sign"},
+    {"boosting", "FastCB needs a probability, not a sign"},
+    {"bootstrap", "FastCB explores with one regressor"},
+    {"cats", "FastCB chooses among separate actions, not on a line"},
+    {"cats_pdf", "FastCB chooses among separate actions, not on a line"},
+    {"cats_tree", "FastCB chooses among separate actions, not on a line"},
+    {"cb_explore_pdf", "FastCB chooses among separate actions, not on a line"},
+    {"active", "it asks for labels, and a bandit hears the cost of what it does"},
+    {"active_cover", "it asks for labels, and a bandit hears the cost of what it does"},
+    {"confidence", "nobody reads the confidence of a pmf"},
+    {"replay_b", "it learns from an event several times, later, and FastCB once, at once"},
+    {"replay_c", "it learns from an event several times, later, and FastCB once, at once"},
+    {"replay_m", "it learns from an event several times, later, and FastCB once, at once"},
+    {"noop", "it never learns"},
+    {"print", "it never learns"},
+    {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
+};
+
+// The same for --cb_explore K, whose events are one line each and whose actions have no features.
+constexpr refusal REFUSALS_OF_FIXED_ACTIONS[] = {
+    {"cb_sample", "it puts the sampled action first in a list of actions"},
+    {"explore_eval", "it evaluates a policy over actions with features"},
+    {"ccb_explore_adf", "its actions have features"},
+    {"slates", "its actions have features"},
+    {"cbify_ldf", "its actions have features"},
+    {"dsjson", "such a log holds actions with features"},
+    {"constant", "VW gives it to the first action only"},
+};
+
+bool reads(const option_group_definition& group, const std::string& flag)
+{
+  return std::any_of(
+      group.m_options.begin(), group.m_options.end(), [&](const auto& option) { return option->m_name == flag; });
+}
+
+bool enabled(const option_group_definition& group, const options_i& options)
+{
+  return !group.contains_necessary_options() || group.check_necessary_enabled(options);
+}
+}  // namespace
+
+void require(bool holds, const std::string& sentence)
+{
+  if (!holds) { THROW(sentence); }
+}
+
+void refuse_flags(const options_i& options)
+{
+  if (!options.was_supplied("fastcb")) { return; }
+  require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
+      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
+      "their own, --cb_explore K where there are K fixed actions.");
+  for (const auto& refused : REFUSALS)
+  {
+    require(!options.was_supplied(refused.flag),
+        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
+  }
+  const bool flips = options.was_supplied("flip_loss_sign");
+  require(!(flips && (options.was_supplied("cbify_cs") || options.was_supplied("cbify_ldf"))),
+      "--fastcb does not go with --flip_loss_sign here: VW flips the costs of --cbify only, not those of --cbify_cs "
+      "and "
+      "--cbify_ldf.");
+  if (!options.was_supplied("cb_explore")) { return; }
+  for (const auto& refused : REFUSALS_OF_FIXED_ACTIONS)
+  {
+    require(!options.was_supplied(refused.flag), std::string("--cb_explore K --fastcb does not go with --") +
+                                                     refused.flag + ": " + refused.reason + ". Use --cb_explore_adf.");
+  }
+}
+
+void refuse_ignored_flags(const options_i& options)
+{
+  const auto& groups = options.get_all_option_group_definitions();
+  for (const auto& option : options.get_all_options())
+  {
+    const auto& flag = option->m_name;
+    // FastCB inserts this one itself; only gd reads it.
+    if (!options.was_supplied(flag) || flag == "per_model_save_load") { continue; }
+    std::string reader;
+    bool read = false;
+    for (const auto& group : groups)
+    {
+      if (!reads(group, flag)) { continue; }
+      read = read || enabled(group, options);
+      reader = group.m_name;
+    }
+    require(read || reader.empty(), "--fastcb does not go with --" + flag + ": it is a flag of \"" + reader +
+                                        "\", which is not in use. Leave it out.");
+  }
+}
+
+void refuse_orphans(const options_i& options)
+{
+  if (options.was_supplied("fastcb"))
+  {
+    require(options.was_supplied("cb_explore_adf") || options.was_supplied("cb_explore"),
+        "--fastcb needs to know the kind of actions: add --cb_explore_adf (actions with features of their own) or "
+        "--cb_explore K (K fixed actions).");
+    return;
+  }
+  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma"})
+  {
+    require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
+  }
+}
+}  // namespace vw_fastcb

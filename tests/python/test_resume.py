@@ -1,0 +1,223 @@
+"""Promise 4: N rounds, save, load, N rounds equals 2N rounds, bit for bit, from the command line and from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import Event, events, ok, write
+from vw_fastcb import Workspace
+
+# Without it VW sets its counters of loss and events to zero when it loads a model, and those are saved too.
+KEEP_COUNTERS = "--preserve_performance_counters"
+
+
+@dataclass(frozen=True)
+class Door:
+    """One of the two front doors: its flags, its text and its number of actions."""
+
+    flags: tuple[str, ...]
+    text: Callable[[Event], str]
+    actions: int | tuple[int, int]
+
+
+ADF = Door(("--cb_explore_adf", "--fastcb", "-q", "ua"), Event.adf, (2, 6))
+FIXED = Door(("--cb_explore", "4", "--fastcb"), Event.fixed, 4)
+LINEAR = Door(("--cb_explore_adf", "--fastcb"), Event.adf, (2, 6))  # without interactions scores take a shorter way
+DOORS = pytest.mark.parametrize("door", [ADF, LINEAR, FIXED], ids=["adf", "linear", "fixed"])
+
+REGRESSORS = ["", "--sgd", "--coin", "--ftrl", "--nn 3"]
+VARIANTS = [
+    "--adaptive",
+    "--normalized",
+    "--invariant",
+    "--adaptive --invariant",
+    "--pistol",
+    "--freegrad",
+    "--lrq ua3",
+    "--coin --nn 2",
+    "--ftrl --nn 2",
+    "--fastcb_objective reward",
+    "--fastcb_allocation igw",
+    "--fastcb_objective reward --fastcb_allocation igw",
+    "--epsilon 0.1",
+    "--gamma_scale 50 --gamma_exponent 0.3",
+    "--cb_min_cost -1 --cb_max_cost 3",
+    "--cb_min_cost -1 --cb_max_cost 0 --fastcb_objective reward",
+    "--random_seed 7 --random_weights -b 10",
+    "--power_t 0.3 -l 2 --initial_t 5",
+    "--ngram 2 --skips 1 --hash all",
+    "--noconstant -b 12",
+]
+
+
+def log_for(door: Door, flags: str, count: int) -> list[Event]:
+    words = flags.split()
+    low, high = (
+        float(words[words.index(flag) + 1]) if flag in words else default
+        for flag, default in (("--cb_min_cost", 0.0), ("--cb_max_cost", 1.0))
+    )
+    return events(count, seed=3, actions=door.actions, costs=(low, high))
+
+
+def on_the_command_line(
+    folder: Path, name: str, log: Sequence[Event], door: Door, *arguments: object
+) -> tuple[bytes, Path]:
+    """Learns from a log; returns the bytes of the -p file, and the model."""
+    data = write(folder / f"{name}.txt", map(door.text, log))
+    printed, model = folder / f"{name}.predictions", folder / f"{name}.model"
+    ok(*arguments, "--quiet", "-d", data, "-p", printed, "-f", model)
+    return printed.read_bytes(), model
+
+
+def learn(vw: Workspace, log: Sequence[Event], door: Door) -> list[str]:
+    """Learns from a log; returns the predictions, every bit of them."""
+    predictions = []
+    for event in log:
+        examples = vw.parse(door.text(event))
+        vw.learn(examples)
+        first = examples[0] if isinstance(examples, list) else examples
+        predictions.append(repr(first.get_prediction(vw.get_prediction_type())))
+        vw.finish_example(examples)
+    return predictions
+
+
+def in_python(folder: Path, name: str, log: Sequence[Event], door: Door, *arguments: object) -> tuple[list[str], Path]:
+    model = folder / f"{name}.model"
+    with Workspace(arg_list=[*map(str, arguments), "--quiet"]) as vw:
+        predictions = learn(vw, log, door)
+        vw.save(model)
+    return predictions, model
+
+
+def assert_same_but_for_the_passes(resumed: Path, whole: Path) -> None:
+    """Both runs read all events, but the resumed one in two passes over data, and VW saves their number."""
+    files = [resumed.read_bytes(), whole.read_bytes()]
+    assert len(files[0]) == len(files[1])
+    seal = files[0].index(b"fastcb01") + 32  # a hash of what follows, the number of passes included
+    differences = [(a, b) for i, (a, b) in enumerate(zip(*files, strict=True)) if a != b and not seal <= i < seal + 8]
+    assert differences == [(2, 1)]
+
+
+@DOORS
+@pytest.mark.parametrize(
+    ("flags", "rounds"), [*((flags, 2000) for flags in REGRESSORS), *((flags, 300) for flags in VARIANTS)]
+)
+def test_resuming_on_the_command_line_changes_nothing(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
+    log = log_for(door, flags, 2 * rounds)
+    arguments = [*door.flags, *flags.split()]
+    expected, whole = on_the_command_line(tmp_path, "whole", log, door, *arguments)
+    before, half = on_the_command_line(tmp_path, "half", log[:rounds], door, *arguments)
+    after, resumed = on_the_command_line(tmp_path, "resumed", log[rounds:], door, "-i", half, KEEP_COUNTERS)
+    assert len(set(expected.splitlines())) > 50
+    assert before + after == expected
+    assert_same_but_for_the_passes(resumed, whole)
+
+
+@DOORS
+@pytest.mark.parametrize(
+    ("flags", "rounds"), [*((flags, 2000) for flags in REGRESSORS), *((flags, 300) for flags in VARIANTS)]
+)
+def test_resuming_in_python_changes_nothing(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
+    log = log_for(door, flags, 2 * rounds)
+    arguments = [*door.flags, *flags.split()]
+    expected, whole = in_python(tmp_path, "whole", log, door, *arguments)
+    before, half = in_python(tmp_path, "half", log[:rounds], door, *arguments)
+    after, resumed = in_python(tmp_path, "resumed", log[rounds:], door, "-i", half, KEEP_COUNTERS)
+    assert len(set(expected)) > 50
+    assert before + after == expected
+    assert resumed.read_bytes() == whole.read_bytes()
+
+
+@DOORS
+@pytest.mark.parametrize("flags", REGRESSORS)
+def test_python_goes_on_from_the_command_line(door: Door, flags: str, tmp_path: Path) -> None:
+    log = log_for(door, flags, 4000)
+    arguments = [*door.flags, *flags.split()]
+    expected, _ = in_python(tmp_path, "whole", log, door, *arguments)
+    _, half = on_the_command_line(tmp_path, "half", log[:2000], door, *arguments)
+    after, _ = in_python(tmp_path, "resumed", log[2000:], door, "-i", half)
+    assert after == expected[2000:]
+
+
+@DOORS
+@pytest.mark.parametrize("flags", REGRESSORS)
+def test_the_command_line_goes_on_from_python(door: Door, flags: str, tmp_path: Path) -> None:
+    log = log_for(door, flags, 4000)
+    arguments = [*door.flags, *flags.split()]
+    expected, whole = on_the_command_line(tmp_path, "whole", log, door, *arguments)
+    _, half = in_python(tmp_path, "half", log[:2000], door, *arguments)
+    after, resumed = on_the_command_line(tmp_path, "resumed", log[2000:], door, "-i", half, KEEP_COUNTERS)
+    assert len(after.splitlines()) == len(expected.splitlines()) / 2
+    assert expected.endswith(after)
+    # Python has no passes over data: with the second half's one, both files say one.
+    assert resumed.read_bytes() == whole.read_bytes()
+
+
+@DOORS
+def test_a_chain_of_saves_and_loads_changes_nothing(door: Door, tmp_path: Path) -> None:
+    log = log_for(door, "", 1200)
+    expected, whole = in_python(tmp_path, "whole", log, door, *door.flags)
+    chained, model = in_python(tmp_path, "0", log[:200], door, *door.flags)
+    for link in range(1, 6):
+        part = log[200 * link : 200 * (link + 1)]
+        predictions, model = in_python(tmp_path, str(link), part, door, "-i", model, KEEP_COUNTERS)
+        chained += predictions
+    assert chained == expected
+    assert model.read_bytes() == whole.read_bytes()
+
+
+@DOORS
+def test_saving_and_loading_without_a_round_between_gives_the_same_file(door: Door, tmp_path: Path) -> None:
+    _, saved = in_python(tmp_path, "saved", log_for(door, "", 200), door, *door.flags)
+    _, again = in_python(tmp_path, "again", [], door, "-i", saved, KEEP_COUNTERS)
+    assert again.read_bytes() == saved.read_bytes()
+
+
+@DOORS
+def test_saving_in_the_middle_does_not_disturb_the_run(door: Door, tmp_path: Path) -> None:
+    log = log_for(door, "", 400)
+    expected, whole = in_python(tmp_path, "whole", log, door, *door.flags)
+    with Workspace(arg_list=[*door.flags, "--quiet"]) as vw:
+        predictions = learn(vw, log[:200], door)
+        vw.save(tmp_path / "middle.model")
+        predictions += learn(vw, log[200:], door)
+        vw.save(tmp_path / "end.model")
+    assert predictions == expected
+    assert (tmp_path / "end.model").read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("flags", ["--cb_sample", "--cb_sample --random_seed 5", "--cb_sample --coin"])
+def test_resumed_sampling_goes_on_with_the_same_draws(flags: str, tmp_path: Path) -> None:
+    log = log_for(ADF, flags, 2000)
+    arguments = [*ADF.flags, *flags.split()]
+    expected, whole = on_the_command_line(tmp_path, "whole", log, ADF, *arguments)
+    before, half = on_the_command_line(tmp_path, "half", log[:1000], ADF, *arguments)
+    after, resumed = on_the_command_line(tmp_path, "resumed", log[1000:], ADF, "-i", half, KEEP_COUNTERS)
+    assert before + after == expected
+    assert_same_but_for_the_passes(resumed, whole)
+
+
+@DOORS
+@pytest.mark.parametrize("flags", ["--l1 1e-4", "--l2 1e-4", "--ftrl --ftrl_alpha 0.1 --ftrl_beta 0.5"])
+def test_flags_that_vw_does_not_keep_resume_when_they_are_repeated(door: Door, flags: str, tmp_path: Path) -> None:
+    log = log_for(door, flags, 600)
+    repeated = flags.removeprefix("--ftrl ").split()
+    expected, _ = in_python(tmp_path, "whole", log, door, *door.flags, *flags.split())
+    before, half = in_python(tmp_path, "half", log[:300], door, *door.flags, *flags.split())
+    after, _ = in_python(tmp_path, "resumed", log[300:], door, "-i", half, *repeated)
+    assert before + after == expected
+
+
+@DOORS
+def test_a_loaded_model_keeps_learning(door: Door, tmp_path: Path) -> None:
+    log = log_for(door, "", 400)
+    _, half = in_python(tmp_path, "half", log[:200], door, *door.flags)
+    asked = door.text(log[0])
+    with Workspace(arg_list=["-i", str(half), "--quiet"]) as vw:
+        before = vw.predict(asked)
+        learn(vw, log[200:], door)
+        assert vw.predict(asked) != before
