@@ -1,5 +1,7 @@
 #include "register.h"
 
+#include "vw/common/vw_exception.h"
+#include "vw/config/options.h"
 #include "vw/core/example.h"
 #include "vw/core/global_data.h"
 #include "vw/core/parser.h"
@@ -22,9 +24,20 @@ void release(VW::workspace& all, const VW::multi_ex& examples)
   for (auto* example : examples) { VW::finish_example(all, *example); }
 }
 
+// VW skips a line that is not a JSON object, without a word.
+void require_json_object(const VW::workspace& all, const std::string& text)
+{
+  const bool reads_json = all.options->was_supplied("json") || all.options->was_supplied("dsjson");
+  if (!reads_json || !all.options->was_supplied("fastcb")) { return; }
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] == '{') { return; }
+  THROW("bad event: expected a JSON object, got '" << text.substr(first, 40) << "'.");
+}
+
 // Text, JSON or whatever the workspace reads, to examples that belong to the workspace's pool.
 py::list parse_examples(const workspace_ptr& all, const std::string& text)
 {
+  require_json_object(*all, text);
   VW::multi_ex examples{&VW::get_unused_example(all.get())};
   try
   {

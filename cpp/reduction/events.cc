@@ -43,14 +43,16 @@ bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 constexpr const char* TWO_LABELS =
     "bad event: more than one action has a cost. Only the action that was chosen has one.";
 
-float number_in(VW::string_view token, VW::string_view label, const char* what)
+// `what` is how messages call the number, `expected` what it has to be.
+float number_in(VW::string_view token, VW::string_view label, const char* what, const char* expected)
 {
   const std::string text(token.data(), token.size());
   char* end = nullptr;
   const float value = std::strtof(text.c_str(), &end);
   if (text.empty() || end != text.c_str() + text.size())
   {
-    THROW("bad event: " << what << ", not '" << text << "' as in the label '" << label << "'.");
+    THROW("bad event: " << what << " '" << text << "' in the label '" << label << "' is not a number. Give " << expected
+                        << ".");
   }
   return value;
 }
@@ -69,21 +71,21 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   const bool numbered = std::all_of(tokens[0].begin(), tokens[0].end(), [](char c) { return c >= '0' && c <= '9'; });
   if (fixed_actions && (!numbered || tokens[0].empty()))
   {
-    THROW("bad event: actions are numbered 1 to K, the K of --cb_explore; '" << tokens[0] << "' in the label '" << word
-                                                                             << "' is unknown.");
+    THROW("bad event: action '" << tokens[0] << "' in the label '" << word
+                                << "' is unknown. The actions of --cb_explore K are numbered 1 to K.");
   }
   entry.action = static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
   entry.probability = 0.f;
   if (tokens.size() > 1)
   {
     entry.cost = number_in(
-        tokens[1], word, "a cost is a number in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
+        tokens[1], word, "cost", "one in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
     // FLT_MAX is VW's mark for "no cost".
     if (entry.cost == FLT_MAX) { entry.cost = std::numeric_limits<float>::infinity(); }
   }
   if (tokens.size() > 2)
   {
-    entry.probability = number_in(tokens[2], word, "a probability is a number in (0, 1]");
+    entry.probability = number_in(tokens[2], word, "probability", "one in (0, 1]");
     if (entry.probability == -1.f) { entry.probability = std::nextafter(-1.f, -2.f); }
   }
   return entry;

@@ -113,11 +113,6 @@ class Event:
         }
         return json.dumps(event) + "\n"
 
-    def json(self) -> str:
-        event = self.json_context()
-        label = {"Cost": round(self.cost, 4), "Action": self.chosen + 1, "Probability": round(self.probability, 4)}
-        return json.dumps({**event, "_label": label, "_labelIndex": self.chosen}) + "\n"
-
 
 def events(
     count: int, seed: int = 0, actions: int | tuple[int, int] = 4, costs: tuple[float, float] = (0, 1)

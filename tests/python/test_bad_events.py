@@ -87,7 +87,7 @@ BAD_LABELS = [
     ("1:0.25:inf", f"probability inf.*{PROBABILITIES}"),
     ("1:0.25:abc", f"probability '?abc.*{PROBABILITIES}"),
     ("1:0.25", f"probability.*{PROBABILITIES}"),
-    ("1:0.25:", f"probability.*{PROBABILITIES}"),
+    ("1:0.25:", "'1:0.25:' is not of the form action:cost:probability"),
     ("1:0.25:0.5 2:0.25:0.5", "more than one action has a cost"),
     ("1:2:3:4", "'1:2:3:4'"),
     ("shared:0.25:0.5", "'shared:0.25:0.5'"),
@@ -98,9 +98,9 @@ UNKNOWN_ACTIONS = [
     ("0:0.25:0.5", f"action 0 .*1 to {ACTIONS}"),
     (f"{ACTIONS + 1}:0.25:0.5", f"action {ACTIONS + 1} .*1 to {ACTIONS}"),
     ("99:0.25:0.5", f"action 99 .*1 to {ACTIONS}"),
-    ("-1:0.25:0.5", f"action '?-1.*1 to {ACTIONS}"),
-    ("red:0.25:0.5", f"action '?red.*1 to {ACTIONS}"),
-    ("1.5:0.25:0.5", f"action '?1.5.*1 to {ACTIONS}"),
+    ("-1:0.25:0.5", "action '-1'.*numbered 1 to K"),
+    ("red:0.25:0.5", "action 'red'.*numbered 1 to K"),
+    ("1.5:0.25:0.5", "action '1.5'.*numbered 1 to K"),
 ]
 
 
@@ -290,7 +290,7 @@ def test_malformed_dsjson_is_refused_in_python(line: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("form", [ADF_JSON, FIXED_JSON], ids=["adf", "fixed"])
 def test_malformed_json_is_refused_in_python(form: Format, line: str, tmp_path: Path) -> None:
-    check_refusal(form.flags, form.good, form.asked, line, "JSON parser error", tmp_path)
+    check_refusal(form.flags, form.good, form.asked, line, "JSON (parser error|object)", tmp_path)
 
 
 def example(vw: Workspace, feature: str, label: str) -> pyvw.Example:
@@ -385,7 +385,12 @@ LOGS = {
     "fixed-text-malformed": ("--cb_explore 4", Event.fixed, "1:2:3:4 |u x\n", "'1:2:3:4'"),
     "dsjson": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson(_label_cost=7.5) + "\n", "cost 7.5"),
     "dsjson-index": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson(_labelIndex=9) + "\n", "_labelIndex=9"),
-    "dsjson-malformed": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson()[:-40] + "\n", "JSON parser error"),
+    "dsjson-malformed": (
+        "--cb_explore_adf --dsjson",
+        Event.dsjson,
+        dsjson()[:-40] + "\n",
+        "JSON parser error",
+    ),
 }
 
 

@@ -196,7 +196,6 @@ def test_flipped_costs_are_refused_where_cbify_cannot_flip_them(tmp_path):
     [
         ("--fastcb", "add --cb_explore_adf (actions with features of their own) or --cb_explore K"),
         ("--fastcb --oaa 4", "add --cb_explore_adf"),
-        ("--fastcb --cb_adf", "add --cb_explore_adf"),
         ("--fastcb_objective reward", "--fastcb_objective was given without --fastcb"),
         ("--fastcb_allocation igw --cb_explore_adf", "--fastcb_allocation was given without --fastcb"),
         ("--fastcb_allocation igw --cb_explore_adf --squarecb", "--fastcb_allocation was given without --fastcb"),
