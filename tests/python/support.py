@@ -113,6 +113,16 @@ class Event:
         }
         return json.dumps(event) + "\n"
 
+    def json(self) -> str:
+        """The event for --json; the label must stand before the actions."""
+        label = {
+            "_labelIndex": self.chosen,
+            "_label_Action": self.chosen + 1,
+            "_label_Cost": round(self.cost, 4),
+            "_label_Probability": round(self.probability, 4),
+        }
+        return json.dumps({**label, **self.json_context()}) + "\n"
+
 
 def events(
     count: int, seed: int = 0, actions: int | tuple[int, int] = 4, costs: tuple[float, float] = (0, 1)

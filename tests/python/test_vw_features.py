@@ -67,16 +67,6 @@ def events_learned(readable: Path) -> int:
 # Input.
 
 
-def json_line(event: Event) -> str:
-    label = {
-        "_labelIndex": event.chosen,
-        "_label_Action": event.chosen + 1,
-        "_label_Cost": round(event.cost, 4),
-        "_label_Probability": round(event.probability, 4),
-    }
-    return json.dumps({**label, **event.json_context()}) + "\n"
-
-
 def assert_same(one: Sequence[dict[int, float]], other: Sequence[dict[int, float]]) -> None:
     assert len(one) == len(other)
     for a, b in zip(one, other, strict=True):
@@ -85,7 +75,7 @@ def assert_same(one: Sequence[dict[int, float]], other: Sequence[dict[int, float
 
 def test_json_and_dsjson_events_give_the_pmfs_of_text_events(tmp_path):
     from_text = learn(ADF, log_file(tmp_path / "text", ADF))
-    from_json = learn(ADF, write(tmp_path / "json", map(json_line, LOG)), "--json")
+    from_json = learn(ADF, write(tmp_path / "json", (event.json() for event in LOG)), "--json")
     from_dsjson = learn(ADF, write(tmp_path / "dsjson", (event.dsjson() for event in LOG)), "--dsjson")
     assert_learned(from_text)
     assert_same(from_json, from_text)
