@@ -4,8 +4,12 @@
 set(VW_VERSION 9.11.9)
 set(recipe_revision 1)  # to be raised when cmake/engine builds something else
 
+set(local_tree "")  # a tarball is verified to be the release; a tree is whatever the user made of it
+if(IS_DIRECTORY "$ENV{VW_FASTCB_VW_SOURCE}")
+  set(local_tree "$ENV{VW_FASTCB_VW_SOURCE}")
+endif()
 string(SHA256 recipe "${recipe_revision};${CMAKE_CXX_COMPILER_ID};${CMAKE_CXX_COMPILER_VERSION};\
-${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_BUILD_TYPE};$ENV{VW_FASTCB_VW_SOURCE}")
+${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_BUILD_TYPE};${local_tree}")
 string(SUBSTRING "${recipe}" 0 12 recipe)
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(cache "$ENV{XDG_CACHE_HOME}/vw-fastcb")
