@@ -44,7 +44,11 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
+# What the extra `dev` adds, without building the package again.
+dev_requirements = import tomllib; \
+  extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+  print(*[r for r in extras["dev"] if not r.startswith("vw-fastcb")])
+
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python -c "import tomllib; \
-	  print(*[repr(r) for r in tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['dev'] if 'vw-fastcb' not in r])")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python -c '$(dev_requirements)')
 	touch $@

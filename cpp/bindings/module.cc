@@ -6,4 +6,5 @@ PYBIND11_MODULE(_engine, module)
   vw_fastcb::register_allocation(module);
   vw_fastcb::register_cli(module);
   vw_fastcb::register_examples(module);
+  vw_fastcb::register_learner(module);
 }

@@ -8,4 +8,5 @@ namespace vw_fastcb
 void register_allocation(pybind11::module_& module);
 void register_cli(pybind11::module_& module);
 void register_examples(pybind11::module_& module);
+void register_learner(pybind11::module_& module);
 }  // namespace vw_fastcb

@@ -2,6 +2,7 @@
 // --cb_explore_adf --fastcb.
 #include "fastcb.h"
 #include "fastcb_options.h"
+#include "merging.h"
 #include "oracle.h"
 #include "refusals.h"
 
@@ -87,22 +88,8 @@ void checked_learn(explorer& data, learner& base, VW::multi_ex& actions)
   explorer::learn(data, base, actions);
 }
 
-void merge(const std::vector<float>&, const std::vector<const explorer*>& models, explorer& merged)
-{
-  uint64_t events = 0;
-  for (const auto* model : models) { events += model->explore.oracle.events(); }
-  merged.explore.oracle.set_events(events);
-}
-
-void add(const explorer& base, const explorer& delta, explorer& sum)
-{
-  sum.explore.oracle.set_events(base.explore.oracle.events() + delta.explore.oracle.events());
-}
-
-void subtract(const explorer& model, const explorer& base, explorer& delta)
-{
-  delta.explore.oracle.set_events(model.explore.oracle.events() - base.explore.oracle.events());
-}
+vw_fastcb::oracle& oracle_of(explorer& data) { return data.explore.oracle; }
+using merging = vw_fastcb::merging<explorer, oracle_of>;
 }  // namespace
 
 std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_base_i& stack_builder)
@@ -122,11 +109,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
 
   auto& all = *stack_builder.get_all_pointer();
   vw_fastcb::oracle oracle(said, all);
-  oracle.use_log_loss();
-  auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner());
-  oracle.use_log_loss();
-  oracle.attach(*base);
-  vw_fastcb::refuse_ignored_flags(options);
+  auto base = oracle.set_up_base(stack_builder);
   // An event is several lines, which a holdout set must not split; unless cbify makes it of one.
   all.parser_runtime.example_parser->emptylines_separate_examples = !options.was_supplied("cbify");
 
@@ -143,8 +126,13 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
       .set_print_update(explorer::print_update)
       .set_persist_metrics(explorer::persist_metrics)
       .set_save_load(explorer::save_load)
-      .set_merge(merge)
-      .set_add(add)
-      .set_subtract(subtract)
+      .set_merge(merging::merge)
+      .set_add(merging::add)
+      .set_subtract(merging::subtract)
       .build();
+}
+
+vw_fastcb::oracle& VW::reductions::cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner)
+{
+  return oracle_of(*static_cast<explorer*>(learner.get_internal_type_erased_data_pointer_test_use_only()));
 }

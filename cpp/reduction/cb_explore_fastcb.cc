@@ -2,6 +2,7 @@
 // One context line an event and one weight slot an action, all scored in one pass over the features.
 #include "fastcb.h"
 #include "fastcb_options.h"
+#include "merging.h"
 #include "oracle.h"
 #include "refusals.h"
 
@@ -113,22 +114,8 @@ void print_update(
       label.str(), prediction.str(), ec.get_num_features());
 }
 
-void merge(const std::vector<float>&, const std::vector<const cb_explore_fastcb*>& models, cb_explore_fastcb& merged)
-{
-  uint64_t events = 0;
-  for (const auto* model : models) { events += model->oracle.events(); }
-  merged.oracle.set_events(events);
-}
-
-void add(const cb_explore_fastcb& base, const cb_explore_fastcb& delta, cb_explore_fastcb& sum)
-{
-  sum.oracle.set_events(base.oracle.events() + delta.oracle.events());
-}
-
-void subtract(const cb_explore_fastcb& model, const cb_explore_fastcb& base, cb_explore_fastcb& delta)
-{
-  delta.oracle.set_events(model.oracle.events() - base.oracle.events());
-}
+vw_fastcb::oracle& oracle_of(cb_explore_fastcb& data) { return data.oracle; }
+using merging = vw_fastcb::merging<cb_explore_fastcb, oracle_of>;
 }  // namespace
 
 std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_i& stack_builder)
@@ -143,11 +130,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
 
   auto& all = *stack_builder.get_all_pointer();
   vw_fastcb::oracle oracle(said, all);
-  oracle.use_log_loss();
-  auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner(said.num_actions));
-  oracle.use_log_loss();
-  oracle.attach(*base);
-  vw_fastcb::refuse_ignored_flags(options);
+  auto base = oracle.set_up_base(stack_builder, said.num_actions);
 
   auto data = VW::make_unique<cb_explore_fastcb>(std::move(oracle), said.num_actions);
   return VW::LEARNER::make_reduction_learner(
@@ -161,9 +144,9 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
       .set_update_stats(update_stats)
       .set_print_update(print_update)
       .set_save_load(save_load)
-      .set_merge(merge)
-      .set_add(add)
-      .set_subtract(subtract)
+      .set_merge(merging::merge)
+      .set_add(merging::add)
+      .set_subtract(merging::subtract)
       .build();
 }
 
@@ -175,4 +158,14 @@ void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, floa
   const auto range = std::minmax({flip_sign ? -loss0 : loss0, flip_sign ? -loss1 : loss1});
   if (!options.was_supplied("cb_min_cost")) { options.insert("cb_min_cost", std::to_string(range.first)); }
   if (!options.was_supplied("cb_max_cost")) { options.insert("cb_max_cost", std::to_string(range.second)); }
+}
+
+vw_fastcb::oracle& VW::reductions::fastcb_oracle(VW::LEARNER::learner& top)
+{
+  if (top.is_multiline())
+  {
+    return cb_explore_adf_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_adf_fastcb"));
+  }
+  auto& found = *top.get_learner_by_name_prefix("cb_explore_fastcb");
+  return oracle_of(*static_cast<cb_explore_fastcb*>(found.get_internal_type_erased_data_pointer_test_use_only()));
 }

@@ -2,6 +2,7 @@
 
 #include "allocation/allocation.h"
 #include "model_state.h"
+#include "refusals.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/core/example.h"
@@ -9,6 +10,7 @@
 #include "vw/core/learner.h"
 #include "vw/core/loss_functions.h"
 #include "vw/core/parser.h"
+#include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
 
 #include <algorithm>
@@ -42,16 +44,21 @@ void oracle::use_log_loss()
   _all->sd->max_label = LOGIT_BOUND;
 }
 
-void oracle::attach(VW::LEARNER::learner& base)
+std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stack_builder, size_t feature_width)
 {
-  if (base.get_name().rfind("scorer", 0) != 0)
+  use_log_loss();
+  auto base = VW::LEARNER::require_singleline(stack_builder.setup_base_learner(feature_width));
+  use_log_loss();  // setting up a base learner may change it
+  if (base->get_name().rfind("scorer", 0) != 0)
   {
-    THROW("--fastcb stands on VW's regressor, but another flag put '" << base.get_name()
+    THROW("--fastcb stands on VW's regressor, but another flag put '" << base->get_name()
                                                                       << "' between them. Leave that flag out.");
   }
-  _scorer = &base;
-  _regressor = base.get_base_learner();
+  refuse_ignored_flags(*stack_builder.get_options());
+  _scorer = base.get();
+  _regressor = base->get_base_learner();
   _is_linear = _regressor->get_name() == "gd";
+  return base;
 }
 
 float oracle::score(VW::example& ec) const
@@ -86,24 +93,24 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
   ++_events;
 }
 
-void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) const
+double oracle::gamma() const { return power_gamma(_gamma_scale, _gamma_exponent, _events); }
+
+void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
 {
-  const double gamma = power_gamma(_gamma_scale, _gamma_exponent, _events);
   const size_t count = logits.size();
-  std::transform(logits.begin(), logits.end(), pmf.begin(), sigmoid);
-  double* const values = pmf.data();
+  _predictions.resize(count);
+  std::transform(logits.begin(), logits.end(), _predictions.begin(), sigmoid);
   if (_plain_igw)
   {
     // The rule speaks of losses.
-    if (_for_rewards)
-    {
-      std::transform(pmf.begin(), pmf.end(), pmf.begin(), [](double reward) { return 1. - reward; });
-    }
-    igw(values, count, gamma, values);
+    const bool flip = _for_rewards;
+    std::transform(
+        _predictions.begin(), _predictions.end(), pmf.begin(), [flip](double y) { return flip ? 1. - y : y; });
+    igw(pmf.data(), count, gamma(), pmf.data());
   }
-  else if (_for_rewards) { reweighted_igw_rewards(values, count, gamma, values); }
-  else { reweighted_igw(values, count, gamma, values); }
-  enforce_floor(values, count, _epsilon);
+  else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, gamma(), pmf.data()); }
+  else { reweighted_igw(_predictions.data(), count, gamma(), pmf.data()); }
+  enforce_floor(pmf.data(), count, _epsilon);
 }
 
 void oracle::save_load(VW::io_buf& io, bool read, bool text)

@@ -11,6 +11,7 @@
 #include "vw/core/vw_fwd.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace vw_fastcb
@@ -20,13 +21,9 @@ class oracle
 public:
   oracle(const fastcb_options& options, VW::workspace& all);
 
-  // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model, and setting up a base
-  // learner may change them: call it before and after.
-  void use_log_loss();
-
-  // Takes the learner below the reduction, which must be VW's scorer: anything else would stand between the
+  // Builds the learners below the reduction. VW's scorer must be on top of them: anything else would stand between the
   // probabilities and the regressor.
-  void attach(VW::LEARNER::learner& base);
+  std::shared_ptr<VW::LEARNER::learner> set_up_base(VW::setup_base_i& stack_builder, size_t feature_width = 1);
 
   // The logit of one action's example, and of the weight slots of one example, as many as `logits` has.
   float score(VW::example& ec) const;
@@ -39,7 +36,12 @@ public:
   bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
 
   // From logits to probabilities; `pmf` has as many entries as `logits`.
-  void to_pmf(const std::vector<float>& logits, std::vector<double>& pmf) const;
+  void to_pmf(const std::vector<float>& logits, std::vector<double>& pmf);
+
+  // What to_pmf last started from, in the same order: losses in [0,1], or rewards.
+  const std::vector<double>& predictions() const { return _predictions; }
+
+  double gamma() const;
 
   size_t observed_action(const VW::multi_ex& actions) const { return vw_fastcb::observed_action(actions, _range); }
   size_t observed_action(const VW::example& ec, uint32_t count) const
@@ -54,6 +56,9 @@ public:
   void set_events(uint64_t events) { _events = events; }
 
 private:
+  // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
+  void use_log_loss();
+
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
@@ -68,5 +73,6 @@ private:
   bool _plain_igw;
   bool _fixed_actions;
   uint64_t _events = 0;
+  std::vector<double> _predictions;
 };
 }  // namespace vw_fastcb
