@@ -185,6 +185,8 @@ void register_learner(py::module_& module)
           { return self.locked([](array_learner& learner) { return learner.fixed_actions(); }); })
       .def_property_readonly(
           "events", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.events(); }); })
+      .def("kept_flags",
+          [](shared_learner& self) { return self.locked([](array_learner& l) { return l.kept_flags(); }); })
       .def("indices_of", &indices_of, arg("name_space"), arg("names"))
       .def("predict", &predict, contexts(), arg("context_columns"), arg("actions") = py::none(),
           arg("action_columns") = py::none(), arg("first") = py::none())

@@ -4,6 +4,7 @@
 #include "reduction/oracle.h"
 
 #include "vw/common/vw_exception.h"
+#include "vw/config/cli_options_serializer.h"
 #include "vw/config/options.h"
 #include "vw/config/options_cli.h"
 #include "vw/core/cb.h"
@@ -153,6 +154,16 @@ array_learner::outcome array_learner::play(
 double array_learner::gamma() const { return _oracle->gamma(); }
 
 uint64_t array_learner::events() const { return _oracle->events(); }
+
+std::string array_learner::kept_flags() const
+{
+  VW::config::cli_options_serializer flags;
+  for (const auto& option : _all->options->get_all_options())
+  {
+    if (option->m_keep && _all->options->was_supplied(option->m_name)) { flags.add(*option); }
+  }
+  return flags.str();
+}
 
 void array_learner::save(const std::string& path) { VW::details::dump_regressor(*_all, path, /*as_text=*/false); }
 }  // namespace vw_fastcb

@@ -68,6 +68,9 @@ public:
   double gamma() const;
   uint64_t events() const;
   void save(const std::string& path);
+
+  // The flags that a model of this learner keeps, as a command line.
+  std::string kept_flags() const;
   VW::workspace& workspace() { return *_all; }
   std::shared_ptr<VW::workspace> shared_workspace() { return _all; }
 

@@ -19,6 +19,7 @@ from typing import Any as _Any
 
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
+from vw_fastcb.learner import FastCB
 from vw_fastcb.pyvw import (
     AbstractLabel,
     ActionScore,
@@ -62,6 +63,7 @@ __all__ = [
     "CostSensitiveLabel",
     "Example",
     "ExampleNamespace",
+    "FastCB",
     "LabelType",
     "MulticlassLabel",
     "MulticlassProbabilitiesLabel",
