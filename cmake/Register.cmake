@@ -59,9 +59,13 @@ patch_vw(core/src/reductions/cb/cbify.cc "${place}" "${place}${include_fastcb}")
 # VW removes the old model before it renames the new one to its place: a kill between the two would lose both names.
 patch_vw(core/src/parse_regressor.cc "  remove(reg_name.c_str());\n" "")
 
-# The Python binding knows a label by its parser, and FastCB's parser for contextual-bandit labels is its own.
+# The Python binding knows a label by its parser, and FastCB's parsers of bandit labels are its own.
 patch_vw(pylibvw.cc "lp->parse_label == VW::cb_label_parser_global.parse_label"
   "lp->label_type == VW::label_type_t::CB")
+patch_vw(pylibvw.cc "lp->parse_label == VW::ccb_label_parser_global.parse_label"
+  "lp->label_type == VW::label_type_t::CCB")
+patch_vw(pylibvw.cc "lp->parse_label == VW::slates::slates_label_parser.parse_label"
+  "lp->label_type == VW::label_type_t::SLATES")
 set(place "    case lCONTEXTUAL_BANDIT:\n")
 patch_vw(pylibvw.cc "${place}      return &VW::cb_label_parser_global;"
   "${place}      if (all->parser_runtime.example_parser->lbl_parser.label_type == VW::label_type_t::CB)

@@ -14,10 +14,13 @@ namespace vw_fastcb
 class running_parser
 {
 public:
-  explicit running_parser(VW::workspace& all) : _all(all) { VW::start_parser(_all); }
+  explicit running_parser(VW::workspace& all) : _all(all), _exceptions(std::uncaught_exceptions())
+  {
+    VW::start_parser(_all);
+  }
   ~running_parser()
   {
-    if (std::uncaught_exceptions() > 0)
+    if (std::uncaught_exceptions() > _exceptions)
     {
       VW::details::set_done(_all);
       auto* parser = _all.parser_runtime.example_parser.get();
@@ -30,5 +33,6 @@ public:
 
 private:
   VW::workspace& _all;
+  int _exceptions;  // in flight when the parser was started
 };
 }  // namespace vw_fastcb

@@ -11,8 +11,11 @@
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/print_utils.h"
+#include "vw/core/scope_exit.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
+
+#include "fmt/format.h"
 
 #include <algorithm>
 #include <sstream>
@@ -64,8 +67,8 @@ void cb_explore_fastcb::learn(VW::example& ec)
   const auto observed = oracle.observed_action(ec, count);
   if (observed == vw_fastcb::NO_ACTION) { return; }
   auto prediction = std::move(ec.pred.a_s);
+  const auto put_back = VW::scope_exit([&] { ec.pred.a_s = std::move(prediction); });
   oracle.learn(ec, ec.l.cb.costs[0].cost, observed);
-  ec.pred.a_s = std::move(prediction);
 }
 
 void predict(cb_explore_fastcb& data, learner&, VW::example& ec) { data.predict(ec); }
@@ -156,8 +159,8 @@ void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, floa
 {
   if (!options.was_supplied("fastcb")) { return; }
   const auto range = std::minmax({flip_sign ? -loss0 : loss0, flip_sign ? -loss1 : loss1});
-  if (!options.was_supplied("cb_min_cost")) { options.insert("cb_min_cost", std::to_string(range.first)); }
-  if (!options.was_supplied("cb_max_cost")) { options.insert("cb_max_cost", std::to_string(range.second)); }
+  if (!options.was_supplied("cb_min_cost")) { options.insert("cb_min_cost", fmt::format("{}", range.first)); }
+  if (!options.was_supplied("cb_max_cost")) { options.insert("cb_max_cost", fmt::format("{}", range.second)); }
 }
 
 vw_fastcb::oracle& VW::reductions::fastcb_oracle(VW::LEARNER::learner& top)

@@ -8,6 +8,8 @@
 #include "vw/core/hashstring.h"
 #include "vw/core/slates_label.h"
 
+#include "fmt/format.h"
+
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -24,17 +26,21 @@ void check_observation(const VW::cb_class& observed, float weight, const cost_ra
   if (!range.contains(observed.cost))
   {
     THROW(
-        "bad event: cost " << observed.cost << " is outside [" << range.lowest() << ", " << range.highest()
-                           << "]. Give costs in this range, or declare another with --cb_min_cost and --cb_max_cost.");
+        fmt::format("bad event: cost {} is outside [{}, {}]. Give costs in this range, or declare another with "
+                    "--cb_min_cost and --cb_max_cost.",
+            observed.cost, range.lowest(), range.highest()));
   }
   if (!(observed.probability > 0.f && observed.probability <= 1.f))
   {
-    THROW("bad event: probability " << observed.probability << " of the chosen action is outside (0, 1]. Log the "
-                                    << "probability with which the action was drawn.");
+    THROW(
+        fmt::format("bad event: probability {} of the chosen action is outside (0, 1]. Log the probability with which "
+                    "the action was drawn.",
+            observed.probability));
   }
   if (!(weight >= 0.f && std::isfinite(weight)))
   {
-    THROW("bad event: its weight is " << weight << ". It must be finite and not negative (a pdrop must be below 1).");
+    THROW(fmt::format(
+        "bad event: its weight is {}. It must be finite and not negative (in a log, pdrop must be below 1).", weight));
   }
 }
 
@@ -57,6 +63,18 @@ float number_in(VW::string_view token, VW::string_view label, const char* what, 
   return value;
 }
 
+uint32_t action_number(VW::string_view token, VW::string_view label)
+{
+  const bool digits = std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
+  constexpr size_t MOST_DIGITS = 9;  // so that the number fits
+  if (token.empty() || token.size() > MOST_DIGITS || !digits)
+  {
+    THROW("bad event: action '" << token << "' in the label '" << label
+                                << "' is unknown. Actions have numbers; those of --cb_explore K are numbered 1 to K.");
+  }
+  return static_cast<uint32_t>(std::stoul(std::string(token)));
+}
+
 VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tokens, bool fixed_actions)
 {
   VW::tokenize(':', word, tokens, /*allow_empty=*/true);
@@ -68,13 +86,13 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   VW::cb_class entry;
   if (shared) { return entry; }  // the default, probability -1, is VW's mark for a line of shared features
 
-  const bool numbered = std::all_of(tokens[0].begin(), tokens[0].end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (fixed_actions && (!numbered || tokens[0].empty()))
+  if (fixed_actions) { entry.action = action_number(tokens[0], word); }
+  if (tokens.size() == 2)
   {
-    THROW("bad event: action '" << tokens[0] << "' in the label '" << word
-                                << "' is unknown. The actions of --cb_explore K are numbered 1 to K.");
+    THROW("bad event: the label '" << word
+                                   << "' has no probability. Give action:cost:probability, with a probability in "
+                                   << "(0, 1].");
   }
-  entry.action = static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
   entry.probability = 0.f;
   if (tokens.size() > 1)
   {
@@ -89,6 +107,53 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
     if (entry.probability == -1.f) { entry.probability = std::nextafter(-1.f, -2.f); }
   }
   return entry;
+}
+
+void check_finite(VW::string_view token, VW::string_view label, const char* what)
+{
+  if (!std::isfinite(number_in(token, label, what, "a finite number")))
+  {
+    THROW("bad event: " << what << " '" << token << "' in the label '" << label << "' is not a finite number.");
+  }
+}
+
+void check_probability(VW::string_view token, VW::string_view label)
+{
+  const float value = number_in(token, label, "probability", "one in (0, 1]");
+  if (!(value >= 0.f && value <= 1.f))
+  {
+    THROW("bad event: probability '" << token << "' in the label '" << label << "' is outside (0, 1].");
+  }
+}
+
+// The slots of a conditional bandit are labelled "1:0.5:0.8,0:0.2", action:cost:probability and then
+// action:probability; those of slates "1:0.8,0:0.2". A slate's cost stands on its shared line, "shared 0.5".
+void check_words_of_slots(const std::vector<VW::string_view>& words, std::vector<VW::string_view>& tokens)
+{
+  if (words.size() < 3) { return; }
+  if (words[1] == VW::details::SHARED_TYPE) { check_finite(words[2], words[2], "cost"); }
+  if (words[1] != VW::details::SLOT_TYPE) { return; }
+  std::vector<VW::string_view> entries;
+  for (size_t i = 2; i < words.size(); ++i)
+  {
+    if (words[i].find(':') == VW::string_view::npos) { continue; }  // the actions a slot may use
+    VW::tokenize(',', words[i], entries);
+    for (const auto entry : entries)
+    {
+      VW::tokenize(':', entry, tokens, /*allow_empty=*/true);
+      action_number(tokens[0], entry);
+      if (tokens.size() > 1) { check_probability(tokens.back(), entry); }
+      if (tokens.size() > 2) { check_finite(tokens[1], entry, "cost"); }
+    }
+  }
+}
+
+template <VW::label_parser& stock>
+void parse_slots_strictly(VW::polylabel& label, VW::reduction_features& features, VW::label_parser_reuse_mem& memory,
+    const VW::named_labels* names, const std::vector<VW::string_view>& words, VW::io::logger& logger)
+{
+  check_words_of_slots(words, memory.tokens);
+  stock.parse_label(label, features, memory, names, words, logger);
 }
 
 template <bool fixed_actions>
@@ -109,7 +174,10 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
     {
       if (entry.probability == -1.f && says_nothing(entry))
       {
-        THROW("bad event: line " << a + 2 << " is 'shared'. Only the first line of an event may be.");
+        THROW(
+            "bad event: shared features stand among the actions. In text only the first line of an event is 'shared'; "
+            "in "
+            "JSON, _multi must have an action and _labelIndex say which one was chosen, from 0.");
       }
       if (says_nothing(entry)) { continue; }
       check_observation(entry, actions[a]->weight, range);
@@ -157,6 +225,7 @@ VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_a
       }
       break;
     case VW::label_type_t::CCB:
+      strict.parse_label = parse_slots_strictly<VW::ccb_label_parser_global>;
       strict.test_label = [](const VW::polylabel& label)
       {
         const auto& ccb = label.conditional_contextual_bandit;
@@ -164,6 +233,7 @@ VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_a
       };
       break;
     case VW::label_type_t::SLATES:
+      strict.parse_label = parse_slots_strictly<VW::slates::slates_label_parser>;
       strict.test_label = [](const VW::polylabel& label)
       { return label.slates.type != VW::slates::example_type::ACTION && !label.slates.labeled; };
       break;

@@ -5,6 +5,8 @@
 #include "vw/common/vw_exception.h"
 #include "vw/config/options.h"
 
+#include "fmt/format.h"
+
 #include <cmath>
 
 using VW::config::make_option;
@@ -91,7 +93,7 @@ option_group_definition fastcb_options::fixed_group()
 void fastcb_options::keep_meaning_of_weights(options_i& options) const
 {
   const std::pair<const char*, std::string> meaning[] = {{"fastcb_objective", _objective},
-      {"cb_min_cost", std::to_string(_min_cost)}, {"cb_max_cost", std::to_string(_max_cost)}};
+      {"cb_min_cost", fmt::format("{}", _min_cost)}, {"cb_max_cost", fmt::format("{}", _max_cost)}};
   for (const auto& flag : meaning)
   {
     if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
@@ -114,7 +116,7 @@ void fastcb_options::check(options_i& options) const
 
 void fastcb_options::check_values(const options_i& options) const
 {
-  const auto number = [](float value) { return std::to_string(value); };
+  const auto number = [](float value) { return fmt::format("{}", value); };
   require(std::isfinite(_gamma_scale) && _gamma_scale >= 0.f,
       "--gamma_scale is " + number(_gamma_scale) + "; it must be a finite number, 0 or larger.");
   require(std::isfinite(_gamma_exponent) && _gamma_exponent >= 0.f,

@@ -3,6 +3,8 @@
 
 #include "oracle.h"
 
+#include "vw/common/vw_exception.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -26,6 +28,11 @@ struct merging
   }
   static void subtract(const Data& model, const Data& base, Data& delta)
   {
+    if (events(model) < events(base))
+    {
+      THROW("the base model learned " << events(base) << " events and a model made from it " << events(model)
+                                      << ". Give the base that the models went on from.");
+    }
     oracle_of(delta).set_events(events(model) - events(base));
   }
 };

@@ -29,7 +29,8 @@ public:
   float score(VW::example& ec) const;
   void score_slots(VW::example& ec, std::vector<float>& logits);
 
-  // One unweighted step towards the observed cost. Held-out examples (several passes) are left alone.
+  // One step towards the observed cost, with the example's own weight and no importance weight. Held-out examples
+  // (several passes) are left alone.
   void learn(VW::example& ec, float cost, size_t slot = 0);
 
   // Whether the first logit is of a better action than the second.

@@ -108,6 +108,8 @@ def test_ctrl_c_ends_it_politely(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # so that the signal reaches the workers too, as from a terminal, and not this test
+        # A job in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509, this test has no threads
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + 60
