@@ -86,7 +86,10 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   VW::cb_class entry;
   if (shared) { return entry; }  // the default, probability -1, is VW's mark for a line of shared features
 
-  if (fixed_actions) { entry.action = action_number(tokens[0], word); }
+  // Among several lines it is the line that says which action was chosen; the word is kept as VW keeps it.
+  entry.action = fixed_actions
+                     ? action_number(tokens[0], word)
+                     : static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
   if (tokens.size() == 2)
   {
     THROW("bad event: the label '" << word

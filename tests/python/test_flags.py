@@ -360,3 +360,13 @@ def test_the_flags_stand_in_the_model_file(tmp_path: Path):
     words = options.split()
     for flag, value in zip(flags.split()[::2], flags.split()[1::2], strict=True):
         assert words[words.index(flag) + 1] == value
+
+
+def test_the_action_of_a_label_is_kept_as_written():
+    """VW finds the chosen action by its line, but users read the label back."""
+    vw = Workspace("--cb_explore_adf --fastcb --quiet")
+    examples = vw.parse(["shared |u a", "|a x", "2:0.5:0.25 |a y"])
+    vw.learn(examples)
+    observed = examples[2].get_label().costs[0]
+    assert (observed.action, observed.cost, observed.probability) == (2, 0.5, 0.25)
+    vw.finish_example(examples)

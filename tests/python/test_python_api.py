@@ -412,3 +412,12 @@ def test_mypy_is_clean_for_a_user_and_finds_a_users_mistakes(tmp_path: Path) -> 
     assert [int(line.split(":")[1]) for line in wrong.stdout.splitlines() if ": error:" in line] == [3, 4, 5], (
         wrong.stdout
     )
+
+
+def test_a_workspace_that_could_not_save_raises_once(tmp_path):
+    (tmp_path / "file").touch()
+    vw = vw_fastcb.Workspace(f"--cb_explore 2 --fastcb --quiet -f {tmp_path}/file/model")
+    vw.learn("1:0.5:0.5 | a")
+    with pytest.raises(RuntimeError):
+        vw.finish()
+    vw.finish()

@@ -94,6 +94,14 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         self.finish_example(examples)
         return prediction
 
+    def finish(self) -> None:
+        """Saves what the flags ask for and ends the workspace. Where that fails it raises, once."""
+        try:
+            super().finish()
+        except BaseException:
+            self.init, self.finished = False, True
+            raise
+
     def _parse_event(self, text: str | list[str]) -> Any:
         if isinstance(text, list) and not self._is_multiline():
             raise TypeError(
