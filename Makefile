@@ -37,7 +37,6 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "vw-fastcb needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 # Verbose, because the first build takes minutes and should show that it moves.
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
