@@ -2,7 +2,7 @@
 # Built once per machine and kept in the user's cache; version, compiler and flags make the key.
 
 set(VW_VERSION 9.11.9)
-set(recipe_revision 1)  # to be raised when cmake/engine builds something else
+set(recipe_revision 2)  # to be raised when cmake/engine builds something else
 
 set(local_tree "")  # a tarball is verified to be the release; a tree is whatever the user made of it
 if(IS_DIRECTORY "$ENV{VW_FASTCB_VW_SOURCE}")

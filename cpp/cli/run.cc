@@ -8,9 +8,15 @@
 #include "vw/core/learner.h"
 #include "vw/core/parse_primitives.h"
 #include "vw/core/parser.h"
+#include "vw/core/shared_data.h"
 #include "vw/core/vw.h"
+#include "vw/io/io_adapter.h"
 #include "vw/io/logger.h"
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -47,6 +53,27 @@ struct driver_flags
   }
 };
 
+// VW goes on where a prediction cannot be written, on a full disk for example.
+class checked_writer final : public VW::io::writer
+{
+public:
+  explicit checked_writer(std::unique_ptr<VW::io::writer> inner) : _inner(std::move(inner)) {}
+
+  ssize_t write(const char* buffer, size_t num_bytes) override
+  {
+    const auto written = _inner->write(buffer, num_bytes);
+    if (written != static_cast<ssize_t>(num_bytes))
+    {
+      THROW("a prediction could not be written: " << std::strerror(errno) << ".");
+    }
+    return written;
+  }
+  void flush() override { _inner->flush(); }
+
+private:
+  std::unique_ptr<VW::io::writer> _inner;
+};
+
 std::unique_ptr<VW::workspace> make_workspace(
     const std::vector<std::string>& arguments, driver_flags& driver, VW::io::logger& logger)
 {
@@ -55,6 +82,16 @@ std::unique_ptr<VW::workspace> make_workspace(
   logger.set_level(VW::io::get_log_level(driver.log_level));
   logger.set_location(VW::io::get_output_location(driver.log_output));
   auto workspace = VW::initialize(std::move(options));
+  if (workspace->options->was_supplied("fastcb"))
+  {
+    // VW reads a directory as an empty file.
+    const auto& data = workspace->parser_runtime.data_filename;
+    if (std::filesystem::is_directory(data)) { THROW("-d " << data << " is a directory. Expected a file of events."); }
+    for (auto& sink : workspace->output_runtime.final_prediction_sink)
+    {
+      sink = std::make_unique<checked_writer>(std::move(sink));
+    }
+  }
   workspace->runtime_config.vw_is_main = true;
   return workspace;
 }
@@ -75,7 +112,22 @@ workspaces make_workspaces_from_file(const std::string& path, driver_flags& driv
   return all;
 }
 
-void drive(workspaces& all, bool onethread)
+// A daemon's parser waits for the next line or client, which may never come, and cannot be told to stop. So the process
+// ends here; VW's parent process starts another.
+void serve(VW::workspace& all)
+{
+  try
+  {
+    VW::LEARNER::generic_driver(all);
+  }
+  catch (const std::exception& e)
+  {
+    all.logger.err_critical("vw-fastcb: {} This process stops serving.", e.what());
+    std::_Exit(1);
+  }
+}
+
+void learn_from_input(workspaces& all, bool onethread)
 {
   if (onethread)
   {
@@ -84,13 +136,41 @@ void drive(workspaces& all, bool onethread)
     return;
   }
   running_parser parser(*all[0]);
-  if (all.size() == 1) { VW::LEARNER::generic_driver(*all[0]); }
+  if (all[0]->runtime_config.daemon) { serve(*all[0]); }
+  else if (all.size() == 1) { VW::LEARNER::generic_driver(*all[0]); }
   else
   {
     std::vector<VW::workspace*> pointers;
     for (auto& workspace : all) { pointers.push_back(workspace.get()); }
     VW::LEARNER::generic_driver(pointers);
   }
+}
+
+void rethrow_parser_failure(const workspaces& all)
+{
+  for (const auto& workspace : all)
+  {
+    const auto& failure = workspace->parser_runtime.example_parser->exc_ptr;
+    if (failure) { std::rethrow_exception(failure); }
+  }
+}
+
+void drive(workspaces& all, bool onethread)
+{
+  try
+  {
+    learn_from_input(all, onethread);
+  }
+  catch (const VW::vw_exception& e)
+  {
+    // Where the parser failed in the middle of an event, the learner got the part before, and VW has said in which
+    // line.
+    rethrow_parser_failure(all);
+    if (!all[0]->options->was_supplied("fastcb")) { throw; }
+    // VW counts the events that went through.
+    THROW(e.what() << " This was event " << all[0]->sd->example_number + 1 << " of the input.");
+  }
+  rethrow_parser_failure(all);
 }
 
 void run(const std::vector<std::string>& arguments, VW::io::logger& logger)
@@ -107,8 +187,6 @@ void run(const std::vector<std::string>& arguments, VW::io::logger& logger)
   if (!dry_run) { drive(all, driver.onethread); }
   for (auto& workspace : all)
   {
-    const auto& parser_failure = workspace->parser_runtime.example_parser->exc_ptr;
-    if (parser_failure) { std::rethrow_exception(parser_failure); }
     if (!dry_run) { VW::sync_stats(*workspace); }
     workspace->finish();
   }

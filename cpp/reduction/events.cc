@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -21,31 +22,10 @@ namespace vw_fastcb
 {
 namespace
 {
-void check_observation(const VW::cb_class& observed, float weight, const cost_range& range)
-{
-  if (!range.contains(observed.cost))
-  {
-    THROW(
-        fmt::format("bad event: cost {} is outside [{}, {}]. Give costs in this range, or declare another with "
-                    "--cb_min_cost and --cb_max_cost.",
-            observed.cost, range.lowest(), range.highest()));
-  }
-  if (!(observed.probability > 0.f && observed.probability <= 1.f))
-  {
-    THROW(
-        fmt::format("bad event: probability {} of the chosen action is outside (0, 1]. Log the probability with which "
-                    "the action was drawn.",
-            observed.probability));
-  }
-  if (!(weight >= 0.f && std::isfinite(weight)))
-  {
-    THROW(fmt::format(
-        "bad event: its weight is {}. It must be finite and not negative (in a log, pdrop must be below 1).", weight));
-  }
-}
-
 bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 
+constexpr const char* NO_COST =
+    "bad event: the label has a probability and no cost. Give both, or neither to ask for a prediction.";
 constexpr const char* TWO_LABELS =
     "bad event: more than one action has a cost. Only the action that was chosen has one.";
 
@@ -112,6 +92,20 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   return entry;
 }
 
+// In `1:0.5:0.8|x` VW takes the label for a tag, as it stands at the bar; a tab between them does not help.
+void refuse_label_in_tag(const VW::example& ec)
+{
+  float numbers[3];
+  const std::string tag(ec.tag.begin(), ec.tag.size());
+  int length = 0;
+  std::sscanf(tag.c_str(), "%f:%f:%f %n", &numbers[0], &numbers[1], &numbers[2], &length);
+  if (length == static_cast<int>(tag.size()) && numbers[2] >= 0.f && numbers[2] <= 1.f)
+  {
+    THROW("bad event: the label '" << tag << "' has no space between it and the bar, so that VW takes it for a tag. "
+                                   << "Write '" << tag << " |'.");
+  }
+}
+
 void check_finite(VW::string_view token, VW::string_view label, const char* what)
 {
   if (!std::isfinite(number_in(token, label, what, "a finite number")))
@@ -139,8 +133,12 @@ void check_words_of_slots(const std::vector<VW::string_view>& words, std::vector
   std::vector<VW::string_view> entries;
   for (size_t i = 2; i < words.size(); ++i)
   {
-    if (words[i].find(':') == VW::string_view::npos) { continue; }  // the actions a slot may use
     VW::tokenize(',', words[i], entries);
+    if (words[i].find(':') == VW::string_view::npos)  // the actions a slot may use
+    {
+      for (const auto action : entries) { action_number(action, words[i]); }
+      continue;
+    }
     for (const auto entry : entries)
     {
       VW::tokenize(':', entry, tokens, /*allow_empty=*/true);
@@ -168,11 +166,35 @@ void parse_label(VW::polylabel& label, VW::reduction_features&, VW::label_parser
 }
 }  // namespace
 
+void check_observation(const VW::cb_class& observed, float weight, const cost_range& range)
+{
+  if (!range.contains(observed.cost))
+  {
+    THROW(
+        fmt::format("bad event: cost {} is outside [{}, {}]. Give costs in this range, or declare another with "
+                    "--cb_min_cost and --cb_max_cost.",
+            observed.cost, range.lowest(), range.highest()));
+  }
+  if (!(observed.probability > 0.f && observed.probability <= 1.f))
+  {
+    THROW(
+        fmt::format("bad event: probability {} of the chosen action is outside (0, 1]. Log the probability with which "
+                    "the action was drawn.",
+            observed.probability));
+  }
+  if (!(weight >= 0.f && std::isfinite(weight)))
+  {
+    THROW(fmt::format(
+        "bad event: its weight is {}. It must be finite and not negative (in a log, pdrop must be below 1).", weight));
+  }
+}
+
 size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
 {
   size_t found = NO_ACTION;
   for (size_t a = 0; a < actions.size(); ++a)
   {
+    if (!actions[a]->tag.empty()) { refuse_label_in_tag(*actions[a]); }
     for (const auto& entry : actions[a]->l.cb.costs)
     {
       if (entry.probability == -1.f && says_nothing(entry))
@@ -182,7 +204,11 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
             "in "
             "JSON, _multi must have an action and _labelIndex say which one was chosen, from 0.");
       }
-      if (says_nothing(entry)) { continue; }
+      if (says_nothing(entry))
+      {
+        if (entry.probability > 0.f) { THROW(NO_COST); }
+        continue;
+      }
       check_observation(entry, actions[a]->weight, range);
       if (found != NO_ACTION) { THROW(TWO_LABELS); }
       found = a;
@@ -193,6 +219,7 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range)
 
 size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range)
 {
+  if (!ec.tag.empty()) { refuse_label_in_tag(ec); }
   size_t found = NO_ACTION;
   for (const auto& entry : ec.l.cb.costs)
   {
@@ -244,5 +271,28 @@ VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_a
       break;
   }
   return strict;
+}
+
+void check_features(const VW::example& ec)
+{
+  for (const auto ns : ec.indices)
+  {
+    for (const float value : ec.feature_space[ns].values)
+    {
+      if (!std::isfinite(value))
+      {
+        THROW("bad event: a feature of namespace '" << static_cast<char>(ns) << "' has the value " << value
+                                                    << " in single precision. Expected finite numbers.");
+      }
+    }
+  }
+}
+
+bool is_strict(const VW::label_parser& parser)
+{
+  const auto parse = parser.parse_label;
+  return parse == parse_label<true> || parse == parse_label<false> ||
+         parse == parse_slots_strictly<VW::ccb_label_parser_global> ||
+         parse == parse_slots_strictly<VW::slates::slates_label_parser>;
 }
 }  // namespace vw_fastcb

@@ -27,6 +27,9 @@ private:
   double _highest;
 };
 
+// Throws where a logged cost is outside the range or not finite, a probability outside (0,1], a weight negative.
+void check_observation(const VW::cb_class& observed, float weight, const cost_range& range);
+
 constexpr size_t NO_ACTION = SIZE_MAX;
 
 // The position of the action whose cost was observed, NO_ACTION where the event only asks for a prediction.
@@ -36,9 +39,15 @@ size_t observed_action(const VW::multi_ex& actions, const cost_range& range);
 // The same for an event of fixed actions, whose label names the action (from 1 to count).
 size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range);
 
+// Throws where a feature is not finite.
+void check_features(const VW::example& ec);
+
 // VW's text parser turns a cost `nan` into 0 and forces probabilities into [0,1]. The parser this gives refuses what is
 // not a number and keeps the others as written, so that the checks above see them. It also marks as test examples what
 // a holdout set holds out and nothing else: VW marks every line without a label, and a label may come later, or on
 // another line. Labels other than those of contextual bandits, conditional ones and slates are left to VW.
 VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions);
+
+// Whether a parser is one of these, which tells code that only has the parser that FastCB is in use.
+bool is_strict(const VW::label_parser& parser);
 }  // namespace vw_fastcb

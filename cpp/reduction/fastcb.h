@@ -20,6 +20,9 @@ std::shared_ptr<VW::LEARNER::learner> cb_explore_adf_fastcb_setup(VW::setup_base
 // --cb_explore K --fastcb
 std::shared_ptr<VW::LEARNER::learner> cb_explore_fastcb_setup(VW::setup_base_i& stack_builder);
 
+// Refuses bad events above VW's translations of slates and conditional bandits.
+std::shared_ptr<VW::LEARNER::learner> fastcb_event_check_setup(VW::setup_base_i& stack_builder);
+
 // Refuses flags that do not go with --fastcb, before the reductions they belong to act on them.
 void fastcb_check_flags(const VW::config::options_i& options);
 

@@ -8,6 +8,7 @@
 #include "vw/core/vw_fwd.h"
 
 #include <cstddef>
+#include <vector>
 
 namespace vw_fastcb
 {
@@ -22,10 +23,22 @@ public:
   float score(VW::example& ec) const;
 
   // The scores of `count` weight slots that lie `step` apart.
-  void score_slots(VW::example& ec, size_t step, float* logits, size_t count) const;
+  void score_slots(VW::example& ec, size_t step, float* logits, size_t count);
+
+  // A feature's value and where its weights begin.
+  struct term
+  {
+    float value;
+    const float* weights;
+  };
 
 private:
+  // Lists the terms of an example's scores; false where the `width` floats of one go round the end of the table.
+  bool find_terms(const VW::example& ec, size_t width);
+  void add_one_by_one(const VW::example& ec, size_t step, float initial, float* logits, size_t count) const;
+
   VW::workspace* _all;
   bool _only_adds;  // as far as flags can tell
+  std::vector<term> _terms;
 };
 }  // namespace vw_fastcb

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -17,18 +18,18 @@ namespace vw_fastcb
 {
 namespace
 {
-constexpr std::array<char, 8> MAGIC = {'f', 'a', 's', 't', 'c', 'b', '0', '1'};
+constexpr std::array<char, 8> MAGIC = {'f', 'a', 's', 't', 'c', 'b', '0', '2'};
 
 // The block in the file. Fixed-width fields: the same file on every machine of the same byte order, as VW's own.
 struct state_block
 {
   std::array<char, 8> magic = MAGIC;
-  uint64_t events = 0;
+  model_state state;
   uint64_t bytes_below = 0;
   uint64_t stack_below = 0;  // which learners wrote them
-  uint64_t seal = 0;         // over the three above and the bytes
+  uint64_t seal = 0;         // over all above but the magic, and the bytes
 };
-static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
+static_assert(sizeof(state_block) == 48, "the block is written as it lies in memory and must have no padding");
 
 constexpr uint64_t FNV_BASIS = 14695981039346656037ull;
 
@@ -40,8 +41,9 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
 
 uint64_t seal_of(const state_block& block, const std::vector<char>& bytes)
 {
-  const uint64_t fields[] = {block.events, block.bytes_below, block.stack_below};
-  return fnv1a(bytes.data(), bytes.size(), fnv1a(reinterpret_cast<const char*>(fields), sizeof(fields)));
+  const auto* const fields = reinterpret_cast<const char*>(&block.state);
+  const auto count = offsetof(state_block, seal) - offsetof(state_block, state);
+  return fnv1a(bytes.data(), bytes.size(), fnv1a(fields, count));
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -95,7 +97,7 @@ std::vector<char> rest_of(VW::io_buf& io)
   return rest;
 }
 
-uint64_t read_block(VW::LEARNER::learner& below, VW::io_buf& io)
+model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
 {
   state_block block;
   if (io.bin_read_fixed(reinterpret_cast<char*>(&block), sizeof(block)) != sizeof(block) || block.magic != MAGIC)
@@ -123,14 +125,14 @@ uint64_t read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   io.close_files();
   io.add_file(std::make_unique<verified_reader>(std::move(rest)));
   io.reset();
-  return block.events;
+  return block.state;
 }
 
-void write_block(uint64_t events, VW::LEARNER::learner& below, VW::io_buf& io)
+void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_buf& io)
 {
   const auto bytes = serialized(below);
   state_block block;
-  block.events = events;
+  block.state = state;
   block.bytes_below = bytes.size();
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
@@ -139,11 +141,11 @@ void write_block(uint64_t events, VW::LEARNER::learner& below, VW::io_buf& io)
 }
 }  // namespace
 
-void save_load_state(uint64_t& events, VW::LEARNER::learner& below, VW::io_buf& io, bool read, bool text)
+void save_load_state(model_state& state, VW::LEARNER::learner& below, VW::io_buf& io, bool read, bool text)
 {
   if (io.num_files() == 0) { return; }
-  if (read) { events = read_block(below, io); }
-  else if (text) { VW::model_utils::write_model_field(io, events, "fastcb events learned", text); }
-  else { write_block(events, below, io); }
+  if (read) { state = read_block(below, io); }
+  else if (text) { VW::model_utils::write_model_field(io, state.events, "fastcb events learned", text); }
+  else { write_block(state, below, io); }
 }
 }  // namespace vw_fastcb

@@ -1,5 +1,5 @@
-// What the reduction adds to a VW model file: how many events were learned, and a seal over everything the learners
-// below it write, so that a truncated or foreign file is an error and never a silent start.
+// What the reduction adds to a VW model file: how many events were learned or had no label, and a seal over everything
+// the learners below it write, so that a truncated or foreign file is an error and never a silent start.
 #pragma once
 
 #include "vw/core/learner_fwd.h"
@@ -9,6 +9,12 @@
 
 namespace vw_fastcb
 {
-// Writes, or reads and verifies, the number of learned events and the seal. `below` is the learner under the reduction.
-void save_load_state(uint64_t& events, VW::LEARNER::learner& below, VW::io_buf& io, bool read, bool text);
+struct model_state
+{
+  uint64_t events = 0;     // learned
+  double unlabelled = 0.;  // the weight of those without a label
+};
+
+// Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.
+void save_load_state(model_state& state, VW::LEARNER::learner& below, VW::io_buf& io, bool read, bool text);
 }  // namespace vw_fastcb

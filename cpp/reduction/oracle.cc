@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 
 namespace vw_fastcb
 {
@@ -66,6 +67,7 @@ float oracle::score(VW::example& ec) const
   if (_is_linear && _linear.applies(ec)) { return _linear.score(ec); }
   ec.l.simple.label = FLT_MAX;
   _regressor->predict(ec);
+  if (!std::isfinite(ec.partial_prediction)) { check_features(ec); }
   return ec.pred.scalar;
 }
 
@@ -76,6 +78,7 @@ void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
     _linear.score_slots(ec, _regressor->feature_width_below, logits.data(), logits.size());
     return;
   }
+  check_features(ec);
   _slots.resize(logits.size());
   ec.l.simple.label = FLT_MAX;
   _regressor->multipredict(ec, 0, logits.size(), _slots.data(), /*finalize_predictions=*/true);
@@ -87,6 +90,9 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
   // Without a holdout set, VW's mark means only that the line had no label when it was parsed.
   const bool held_out = ec.test_only && !_all->passes_config.holdout_set_off;
   if (held_out || ec.weight == 0.f) { return; }
+  // VW takes events without a label off its clock, but forgets how many they were when it loads a model.
+  _all->sd->t -= _unlabelled_before;
+  _unlabelled_before = 0.;
   const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
   ec.l.simple.label = _for_rewards ? 1.f - unit_cost : unit_cost;
   _scorer->learn(ec, slot);
@@ -124,6 +130,11 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
     parser.strict_parse = true;  // a malformed JSON event is an error, not skipped
     use_log_loss();
   }
-  save_load_state(_events, *_scorer, io, read, text);
+  model_state state{_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
+  save_load_state(state, *_scorer, io, read, text);
+  if (!read) { return; }
+  _events = state.events;
+  const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
+  _unlabelled_before = vw_restores ? 0. : state.unlabelled;
 }
 }  // namespace vw_fastcb

@@ -74,6 +74,8 @@ private:
   bool _plain_igw;
   bool _fixed_actions;
   uint64_t _events = 0;
+  double _unlabelled_before =
+      0.;  // the weight of unlabelled events that VW's clock still counts since a model was loaded
   std::vector<double> _predictions;
 };
 }  // namespace vw_fastcb

@@ -1,4 +1,4 @@
-"""The Python API of VW on our engine: beside the stock one, in threads and workers, and as the command line sees it."""
+"""The Python API of VW on our engine: beside the stock one, in threads and workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import vowpalwabbit
 
 import vw_fastcb
-from support import PROGRAM, assert_pmfs, events, ok, predictions, run, write
+from support import assert_pmfs, events, write
 from vw_fastcb import dftovw, pyvw
 
 ADF = "--cb_explore_adf --fastcb --quiet"
@@ -314,104 +314,6 @@ def test_a_bad_event_in_a_data_file_raises_and_leaves_the_process_alive(tmp_path
     printed = python(code, data)
     assert "cost 7 is outside [0, 1]" in printed
     assert printed.endswith("alive\n")
-
-
-# The command line and Python
-
-
-@pytest.mark.parametrize("flags", [ADF, FIXED + " --epsilon 0.1", ADF + " --fastcb_allocation igw --gamma_scale 30"])
-def test_a_model_crosses_between_the_command_line_and_python(flags: str, tmp_path: Path) -> None:
-    log = events(200, seed=5)
-    form = (lambda e, label=True: e.adf(label)) if "adf" in flags else (lambda e, label=True: e.fixed(label))
-    train = write(tmp_path / "train", map(form, log[:150]))
-    test = write(tmp_path / "test", (form(e, False) for e in log[150:]))
-    # Learned on the command line, used in Python; learned in Python, used on the command line.
-    ok(*flags.split(), "-d", train, "-f", tmp_path / "cli")
-    with vw_fastcb.Workspace(flags) as vw:
-        for event in log[:150]:
-            vw.learn(form(event))
-        vw.save(tmp_path / "python")
-    pmfs = {}
-    for origin in ("cli", "python"):
-        with vw_fastcb.Workspace(arg_list=["-i", str(tmp_path / origin), "-t", "--quiet"]) as vw:
-            pmfs[f"{origin} to python"] = [vw.predict(form(event, False)) for event in log[150:]]
-        ok("-i", tmp_path / origin, "-t", "-d", test, "-p", tmp_path / "p", "--quiet")
-        by_action = [[pmf[a] for a in range(4)] for pmf in predictions(tmp_path / "p")]
-        pmfs[f"{origin} to cli"] = by_action
-    assert pmfs["cli to python"] == pmfs["python to python"]
-    assert pmfs["cli to cli"] == pmfs["python to cli"]
-    # The command line prints six digits after the point.
-    assert pmfs["cli to cli"] == [pytest.approx(pmf, rel=0, abs=1e-6) for pmf in pmfs["cli to python"]]
-    assert max(max(pmf) for pmf in pmfs["cli to python"]) > 0.7
-
-
-def test_the_module_is_the_program(tmp_path: Path) -> None:
-    def module(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "vw_fastcb", *map(str, arguments)]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
-        )
-
-    assert PROGRAM.exists()
-    ours, program = module("--version"), run("--version")
-    assert (ours.returncode, ours.stdout) == (program.returncode, program.stdout) == (0, program.stdout)
-    assert program.stdout.startswith("9.11.9")
-    data = write(tmp_path / "log", (event.adf() for event in events(50)))
-    flags = ["--cb_explore_adf", "--fastcb", "-d", data, "-p"]
-    assert module(*flags, tmp_path / "p1").returncode == 0
-    ok(*flags, tmp_path / "p2")
-    assert (tmp_path / "p1").read_bytes() == (tmp_path / "p2").read_bytes() != b""
-    bad = module("--cb_explore_adf", "--fastcb", "--squarecb")
-    assert bad.returncode == 1
-    assert "--squarecb" in bad.stdout + bad.stderr
-
-
-# Types
-
-USER = """
-from pathlib import Path
-
-import vw_fastcb
-from vw_fastcb import Workspace, allocation, merge_models, pyvw
-
-
-def features(example: vw_fastcb.Example, label: vw_fastcb.CBLabel | None = None) -> int:
-    return len(list(example.iter_features()))
-
-
-def best(model: Path) -> list[float]:
-    with Workspace("--cb_explore_adf --fastcb", enable_logging=True, arg_list=["-q", "ua"], quiet=True) as vw:
-        vw.learn(["shared |u tom", "0:0.5:0.5 |a music", "|a sports"])
-        vw.save(model)
-        pmf: list[float] = vw.predict("shared |u tom\\n|a music\\n|a sports")
-    other: vw_fastcb.Workspace = pyvw.Workspace("--cb_explore 3 --fastcb")
-    other.learn("1:0.5:0.5 | a")
-    example = vw_fastcb.Example(other, {"u": ["tom"]})
-    if features(example) and other.get_label_type() == vw_fastcb.LabelType.CONTEXTUAL_BANDIT:
-        merge_models(None, [other]).finish()
-    return [*pmf, float(allocation.igw([0.1, 0.2], gamma=10.0).max())]
-"""
-
-WRONG = """
-from vw_fastcb import Workspace
-Workspace(arg_str=3)
-Workspace("--cb_explore_adf --fastcb", arg_list="-q ua")
-Workspace("--cb_explore_adf --fastcb").parse(b"| a")
-"""
-
-
-def test_mypy_is_clean_for_a_user_and_finds_a_users_mistakes(tmp_path: Path) -> None:
-    def mypy(name: str, code: str) -> subprocess.CompletedProcess[str]:
-        write(tmp_path / name, [code])
-        command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), name]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
-
-    clean = mypy("user.py", USER)
-    assert clean.returncode == 0, clean.stdout + clean.stderr
-    wrong = mypy("wrong.py", WRONG)
-    assert [int(line.split(":")[1]) for line in wrong.stdout.splitlines() if ": error:" in line] == [3, 4, 5], (
-        wrong.stdout
-    )
 
 
 def test_a_workspace_that_could_not_save_raises_once(tmp_path):

@@ -1,17 +1,14 @@
 """Defects of VW's exploration code: each test shows that the stock wheel has one, and that --fastcb has not.
 
-The letters are those of the project's notes on VW; numbers are VW's issues, some of which newer wheels have mended.
+The letters are those of the project's notes on VW.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 import random
 import struct
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,18 +19,11 @@ import pytest
 import vowpalwabbit
 
 import vw_fastcb
-from support import STOCK, assert_pmfs, events, ok, predictions, refused, stock, write
+from plain_events import FASTCB, SQUARECB, event, trained
+from support import assert_pmfs, events, ok, predictions, stock, write
 from vw_fastcb import allocation
 
 ROOT = Path(__file__).parents[2]
-SQUARECB = "--cb_explore_adf --squarecb --quiet "
-FASTCB = "--cb_explore_adf --fastcb --quiet "
-
-
-def event(actions: int, chosen: int | None = None, cost: float = 1, probability: float = 0.5) -> list[str]:
-    """An event in which action i has the one feature `a<i>`, so that its weight is its score (with --noconstant)."""
-    mark = f"0:{cost}:{probability} "
-    return [f"{mark if a == chosen else ''}| a{a}" for a in range(actions)]
 
 
 def weights(vw: Any, actions: int) -> list[float]:
@@ -44,13 +34,6 @@ def weight_after_one_step(module: Any, flags: str, actions: int, chosen: int, pr
     with module.Workspace(flags) as vw:
         vw.learn(event(actions, chosen, 1, probability))
         return weights(vw, actions)[chosen]
-
-
-def trained(module: Any, flags: str, rounds: int, costs: Sequence[float] = (0.1, 0.5, 0.9)) -> Any:
-    vw = module.Workspace(flags)
-    for i in range(rounds):
-        vw.learn(event(len(costs), i % len(costs), costs[i % len(costs)]))
-    return vw
 
 
 def sigmoid(logits: Iterable[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -305,7 +288,7 @@ def test_j_fastcb_writes_its_counter_in_eight_bytes(flags: str, tmp_path: Path) 
         for _ in range(300):
             vw.learn(event(3, 1) if "adf" in flags else "2:1:0.5 | a1")
         vw.save(tmp_path / "model")
-    _, found, block = (tmp_path / "model").read_bytes().partition(b"fastcb01")
+    _, found, block = (tmp_path / "model").read_bytes().partition(b"fastcb02")
     assert found
     assert struct.unpack_from("<Q", block)[0] == 300
 
@@ -346,145 +329,3 @@ def test_k_the_same_under_cbify(tmp_path: Path) -> None:
     assert loss(vowpalwabbit, "--cbify 4 --epsilon 0.05 --hash all") < 0.1
     assert loss(vw_fastcb, "--cbify 4 --cb_explore 4 --fastcb") < 0.1
     assert loss(vw_fastcb, "--cbify 4 --cb_explore 4 --fastcb --hash all") < 0.1
-
-
-# Older reports.
-
-
-def test_3680_the_command_line_prints_pmfs(tmp_path: Path) -> None:
-    log = write(tmp_path / "log", (e.dsjson() for e in events(50, costs=(-1, 0))))
-    ok(
-        "--cb_explore_adf",
-        "--fastcb",
-        "--cb_min_cost",
-        -1,
-        "--cb_max_cost",
-        0,
-        "--dsjson",
-        "-d",
-        log,
-        "-p",
-        tmp_path / "p",
-    )
-    pmfs = predictions(tmp_path / "p")
-    assert len(pmfs) == 50
-    assert_pmfs(pmfs)
-
-
-def test_3054_a_dropped_share_of_the_log_raises_the_weight_of_the_rest() -> None:
-    """`pdrop`: an event that stands for two takes the step of an event of weight two."""
-
-    def weight(pdrop: float) -> float:
-        with vw_fastcb.Workspace(f"{FASTCB} --dsjson --noconstant --sgd -l 0.001") as vw:
-            line = json.loads(events(1)[0].dsjson())
-            vw.learn(json.dumps({**line, "_label_cost": 1, "pdrop": pdrop}))
-            return float(vw.get_weight_from_name(f"a{line['_labelIndex']}", "a"))
-
-    assert weight(0.5) > 1.3 * weight(0) > 0
-    assert weight(0.9) > 1.3 * weight(0.5)
-
-
-@pytest.mark.parametrize(("features", "flags"), [({}, ""), ({"B": {"f": 1}}, "--ignore B")])
-def test_2793_actions_without_features_are_actions(features: dict[str, Any], flags: str) -> None:
-    context = {"A": {"F": 1.0}, "_multi": [features, features]}
-    label = {
-        "_label_cost": 1,
-        "_label_probability": 0.5,
-        "_label_Action": 1,
-        "_labelIndex": 0,
-        "a": [1, 2],
-        "p": [0.5, 0.5],
-    }
-    line = json.dumps({**label, "c": context})
-    with vw_fastcb.Workspace(f"{FASTCB} --dsjson {flags}") as vw:
-        vw.learn(line)
-        assert vw.predict(line) == [0.5, 0.5]
-    with vw_fastcb.Workspace(FASTCB) as vw:
-        vw.learn(["shared | c", "0:1:0.5 |", "|"])
-        assert vw.predict(["shared | c", "|", "|", "|"]) == pytest.approx([1 / 3] * 3)
-
-
-def test_4536_stock_aborts_on_two_labelled_lines_and_fastcb_refuses_them(tmp_path: Path) -> None:
-    lines = ["shared |s tom\n", "|a a\n", "2:1:0.25 |a b\n", "|a c\n", "4:0:0.25 |a d\n", "\n"]
-    log = write(tmp_path / "log", lines)
-    stock_run = subprocess.run(
-        [sys.executable, "-c", STOCK, "--cb_explore_adf", "--squarecb", "-d", str(log)],
-        capture_output=True,
-        check=False,
-    )
-    assert stock_run.returncode < 0, "ended by a signal"
-    message = refused("--cb_explore_adf", "--fastcb", "-d", log)
-    assert "more than one action has a cost" in message
-    with trained(vw_fastcb, FASTCB, 3) as vw:
-        before = vw.predict(event(3))
-        with pytest.raises(RuntimeError, match="more than one action has a cost"):
-            vw.learn("".join(lines))
-        assert vw.predict(event(3)) == before
-
-
-RELOAD = """
-import importlib, sys, psutil
-module, flags, model, gives_back = sys.argv[1:]
-api = importlib.import_module(module)
-line = ["shared | u", "0:0.5:0.5 | a", "| b"] if "adf" in flags else "1:0.5:0.5 | a b c"
-with api.Workspace(flags) as vw:
-    vw.learn(line)
-    vw.save(model)
-
-def reload():
-    vw = api.Workspace(arg_list=["-i", model, "--quiet"])
-    for _ in range(4):
-        examples = vw.parse(line)
-        vw.learn(examples)
-        if gives_back == "True":
-            vw.finish_example(examples)
-    vw.finish()
-
-for _ in range(30):
-    reload()
-before = psutil.Process().memory_info().rss
-for _ in range(200):
-    reload()
-print((psutil.Process().memory_info().rss - before) / 2**20)
-"""
-
-
-def growth_on_reload(module: str, flags: str, model: Path, gives_back: bool) -> float:
-    """By how many MB a process grows in 200 loads of a model, learning four events each time."""
-    command = [sys.executable, "-c", RELOAD, module, flags, str(model), str(gives_back)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
-@pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
-def test_2516_loading_a_model_again_and_again_keeps_memory_flat(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=True) < 8
-
-
-def test_4713_stock_grows_on_reload_where_examples_are_not_given_back(tmp_path: Path) -> None:
-    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 15
-
-
-@pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
-def test_4713_memory_stays_flat_on_reload_where_examples_are_not_given_back(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=False) < 8
-
-
-@pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 4 --fastcb --quiet"], ids=["adf", "fixed"])
-def test_vw_next_80_a_loaded_model_goes_on_learning(flags: str, tmp_path: Path) -> None:
-    lines = [e.adf() if "adf" in flags else e.fixed() for e in events(200)]
-    whole = vw_fastcb.Workspace(flags)
-    half = vw_fastcb.Workspace(flags)
-    for line in lines[:100]:
-        whole.learn(line)
-        half.learn(line)
-    half.save(tmp_path / "model")
-    half.finish()
-    half = vw_fastcb.Workspace(arg_list=["-i", str(tmp_path / "model"), "--quiet"])
-    start = half.predict(lines[0])
-    for line in lines[100:]:
-        assert whole.predict(line) == half.predict(line)
-        whole.learn(line)
-        half.learn(line)
-    assert half.predict(lines[0]) != start
-    whole.finish()
-    half.finish()

@@ -7,9 +7,11 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -209,45 +211,60 @@ def test_audit_shows_features_with_their_weights(door, tmp_path):
 # Daemon.
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_daemon_answers_events_with_pmfs_and_learns(door, tmp_path):
-    port_file = tmp_path / "port"
-    arguments = [
-        "--daemon",
-        "--foreground",
-        "--port",
-        "0",
-        "--port_file",
-        str(port_file),
-        "--num_children",
-        "1",
-        "--quiet",
-    ]
-    with subprocess.Popen([str(PROGRAM), *door.split(), *arguments], stdin=subprocess.DEVNULL) as daemon:
+@contextmanager
+def daemon(door: str, folder: Path) -> Iterator[int]:
+    """A real daemon with one child; gives its port."""
+    port_file = folder / "port"
+    arguments = f"{door} --daemon --foreground --port 0 --port_file {port_file} --num_children 1 --quiet"
+    with subprocess.Popen([str(PROGRAM), *arguments.split()], stdin=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 10
             while not (port_file.exists() and port_file.read_text().strip()):
-                assert daemon.poll() is None
+                assert process.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            with (
-                socket.create_connection(("localhost", int(port_file.read_text())), timeout=10) as connection,
-                connection.makefile("rw") as stream,
-            ):
-                pmfs = []
-                for event in LOG[:150]:
-                    stream.write(text(door, event))
-                    stream.flush()
-                    answer = stream.readline()
-                    if door == ADF:
-                        assert stream.readline() == "\n"
-                    pmfs.append({int(a): float(p) for a, p in (pair.split(":") for pair in answer.split(","))})
+            yield int(port_file.read_text())
         finally:
-            daemon.terminate()
-            daemon.wait(timeout=10)
+            process.terminate()
+            process.wait(timeout=10)
+
+
+@contextmanager
+def client(port: int) -> Iterator[TextIO]:
+    with (
+        socket.create_connection(("localhost", port), timeout=10) as connection,
+        connection.makefile("rw") as stream,
+    ):
+        yield stream
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_daemon_answers_events_with_pmfs_and_learns(door, tmp_path):
+    pmfs = []
+    with daemon(door, tmp_path) as port, client(port) as stream:
+        for event in LOG[:150]:
+            stream.write(text(door, event))
+            stream.flush()
+            answer = stream.readline()
+            if door == ADF:
+                assert stream.readline() == "\n"
+            pmfs.append({int(a): float(p) for a, p in (pair.split(":") for pair in answer.split(","))})
     assert_pmfs(pmfs)
     assert pmfs == learn(door, log_file(tmp_path / "log", door, LOG[:150]))
     assert_learned(pmfs, LOG[:150], share=0.5)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_daemon_hangs_up_on_a_bad_event_and_serves_the_next_client(door, tmp_path):
+    with daemon(door, tmp_path) as port:
+        with client(port) as stream:
+            stream.write(text(door, replace(LOG[0], cost=9.0)))
+            stream.flush()
+            assert not stream.read()
+        with client(port) as stream:
+            stream.write(text(door, LOG[0], label=False))
+            stream.flush()
+            assert ":" in stream.readline()
 
 
 # Merging.

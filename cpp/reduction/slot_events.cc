@@ -1,0 +1,113 @@
+#include "slot_events.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/core/ccb_label.h"
+#include "vw/core/example.h"
+#include "vw/core/slates_label.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace vw_fastcb
+{
+namespace
+{
+using VW::ccb_example_type;
+using slates_type = VW::slates::example_type;
+
+// VW finds the lines of a slot by their place, and reads past the end where they stand in another order.
+template <typename Type>
+void check_order(const std::vector<Type>& types)
+{
+  const bool one_shared = std::count(types.begin(), types.end(), Type::SHARED) == 1;
+  const bool known = std::find(types.begin(), types.end(), Type::UNSET) == types.end();
+  const auto rank = [](Type type) { return type == Type::SHARED ? 0 : type == Type::ACTION ? 1 : 2; };
+  const bool sorted = std::is_sorted(types.begin(), types.end(), [&rank](Type a, Type b) { return rank(a) < rank(b); });
+  if (!one_shared || !known || !sorted || types.back() != Type::SLOT)
+  {
+    THROW("bad event: its lines must be one shared line, then the actions, then the slots, in this order.");
+  }
+}
+
+void check_known(uint32_t action, size_t count, size_t slot)
+{
+  if (action >= count)
+  {
+    THROW("bad event: action " << action << " of slot " << slot << " is unknown. The slot has " << count
+                               << " actions, numbered from 0.");
+  }
+}
+
+// What a label says of a slot: the action that was chosen first, then perhaps the others with their probabilities.
+void check_slot(
+    const VW::action_scores& entries, float cost, float weight, size_t count, size_t slot, const cost_range& range)
+{
+  if (entries.empty()) { THROW("bad event: slot " << slot << " has a cost but does not say which action was chosen."); }
+  check_observation({cost, 0, entries[0].score}, weight, range);
+  for (const auto& entry : entries)
+  {
+    check_known(entry.action, count, slot);
+    if (!(entry.score >= 0.f && entry.score <= 1.f))
+    {
+      THROW("bad event: probability " << entry.score << " of action " << entry.action << " in slot " << slot
+                                      << " is outside [0, 1].");
+    }
+  }
+}
+}  // namespace
+
+void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
+{
+  std::vector<ccb_example_type> types;
+  for (const auto* line : lines) { types.push_back(line->l.conditional_contextual_bandit.type); }
+  check_order(types);
+
+  const auto count = static_cast<size_t>(std::count(types.begin(), types.end(), ccb_example_type::ACTION));
+  std::vector<bool> taken(count, false);
+  for (size_t i = count + 1; i < lines.size(); ++i)
+  {
+    const auto& label = lines[i]->l.conditional_contextual_bandit;
+    const auto& included = label.explicit_included_actions;
+    const size_t slot = i - count - 1;
+    for (const auto action : included) { check_known(action, count, slot); }
+    if (label.outcome == nullptr) { continue; }
+    check_slot(label.outcome->probabilities, label.outcome->cost, lines[i]->weight, count, slot, range);
+    const auto chosen = label.outcome->probabilities[0].action;
+    if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))
+    {
+      THROW("bad event: slot " << slot << " cannot have chosen action " << chosen
+                               << ": a slot before chose it, or it is not among the actions that the slot may use.");
+    }
+    taken[chosen] = true;
+  }
+}
+
+void check_slates_event(const VW::multi_ex& lines, const cost_range& range)
+{
+  std::vector<slates_type> types;
+  for (const auto* line : lines) { types.push_back(line->l.slates.type); }
+  check_order(types);
+
+  const auto slots = static_cast<size_t>(std::count(types.begin(), types.end(), slates_type::SLOT));
+  std::vector<size_t> actions_of(slots, 0);
+  const auto& shared = lines[0]->l.slates;
+  for (size_t i = 1; i < lines.size(); ++i)
+  {
+    const auto& label = lines[i]->l.slates;
+    const size_t slot = label.type == slates_type::ACTION ? label.slot_id : i + slots - lines.size();
+    if (slot >= slots)
+    {
+      THROW("bad event: an action belongs to slot " << slot << "; the event has " << slots << ", numbered from 0.");
+    }
+    if (label.type == slates_type::ACTION) { ++actions_of[slot]; }
+    else if (shared.labeled)
+    {
+      check_slot(label.probabilities, shared.cost, lines[i]->weight, actions_of[slot], slot, range);
+    }
+    else if (label.labeled)
+    {
+      THROW("bad event: slot " << slot << " says what was chosen, but the shared line has no cost.");
+    }
+  }
+}
+}  // namespace vw_fastcb
