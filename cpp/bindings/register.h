@@ -6,6 +6,7 @@
 namespace vw_fastcb
 {
 void register_allocation(pybind11::module_& module);
+void register_bakeoff(pybind11::module_& module);
 void register_cli(pybind11::module_& module);
 void register_examples(pybind11::module_& module);
 void register_learner(pybind11::module_& module);

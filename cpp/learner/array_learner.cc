@@ -11,9 +11,10 @@
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/parse_regressor.h"
+#include "vw/core/parser.h"
 #include "vw/core/vw.h"
 
-#include <cfloat>
+#include <set>
 
 namespace vw_fastcb
 {
@@ -33,127 +34,136 @@ uint32_t fixed_actions_of(VW::workspace& all)
   return all.l->is_multiline() ? 0 : all.options->get_typed_option<uint32_t>("cb_explore").value();
 }
 
-// The mark of a line of shared features, as VW's parsers set it.
-void mark_as_shared(VW::example& ec)
+// Whether the stack is one that gives back the features of an example exactly as it found them, which is known of
+// these learners. With a holdout set, setting up an example counts it.
+bool leaves_examples_unchanged(VW::workspace& all)
 {
-  ec.l.cb.reset_to_default();
-  ec.l.cb.costs.emplace_back(FLT_MAX, 0, -1.f);
+  static const std::set<std::string> known{
+      "shared_feature_merger", "cb_explore_adf_fastcb", "cb_explore_fastcb", "scorer-identity", "gd"};
+  for (const auto* learner = all.l.get(); learner != nullptr; learner = learner->get_base_learner())
+  {
+    if (known.count(learner->get_name()) == 0) { return false; }
+  }
+  return all.passes_config.holdout_set_off && !all.parser_runtime.example_parser->write_cache;
 }
 }  // namespace
 
 array_learner::array_learner(const std::vector<std::string>& arguments)
     : _all(make_workspace(arguments))
+    , _oracle(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
+    , _reuses_examples(leaves_examples_unchanged(*_all))
+    , _context(*_all, CONTEXT)
 {
   _oracle = &VW::reductions::fastcb_oracle(*_all->l);
-  _context.interactions = &_all->feature_tweaks_config.interactions;
-  _context.extent_interactions = &_all->feature_tweaks_config.extent_interactions;
 }
 
 array_learner::~array_learner() = default;
 
-uint64_t array_learner::index_of(char name_space, const std::string& name) const
+uint64_t array_learner::hash_of(char name_space, const std::string& name) const
 {
+  const auto& parser = *_all->parser_runtime.example_parser;
   const auto space = VW::hash_space(*_all, std::string(1, name_space));
-  return VW::hash_feature(*_all, name, space);
+  return parser.hasher(name.data(), name.size(), static_cast<uint32_t>(space));
 }
 
-void array_learner::fill(VW::example& ec, char name_space, const named_rows& features, size_t row, float weight)
+uint64_t array_learner::index_mask() const { return _all->runtime_state.parse_mask; }
+
+void array_learner::forget_examples()
 {
-  VW::empty_example(*_all, ec);
-  ec.l.cb.weight = weight;
-  const auto ns = static_cast<VW::namespace_index>(name_space);
-  auto& space = ec.feature_space[ns];
-  const auto* index_of_column = features.index_of_column;
-  features.rows.for_each(row, [&](size_t column, float value) { space.push_back(value, index_of_column[column]); });
-  if (!space.empty()) { ec.indices.push_back(ns); }
-  VW::setup_example(*_all, &ec);
+  _context.forget();
+  for (auto& action : _pool) { action->forget(); }
 }
 
-// Sets up the examples of an event; returns the number of its actions.
-size_t array_learner::prepare(const named_rows& contexts, const action_sets& actions, size_t row, float weight)
+void array_learner::prepare(const feature_rows& contexts, const action_sets& actions, size_t row, float weight)
 {
-  _context.l.cb.reset_to_default();
-  if (_fixed_actions > 0)
-  {
-    fill(_context, CONTEXT, contexts, row, weight);
-    return _fixed_actions;
-  }
-  mark_as_shared(_context);
-  fill(_context, CONTEXT, contexts, row, weight);
-  const auto first = static_cast<size_t>(actions.first[row]);
-  const auto count = static_cast<size_t>(actions.first[row + 1]) - first;
-  while (_pool.size() < count)
-  {
-    _pool.push_back(std::make_unique<VW::example>());
-    _pool.back()->interactions = _context.interactions;
-    _pool.back()->extent_interactions = _context.extent_interactions;
-  }
+  if (!_reuses_examples) { forget_examples(); }
+  _context.fill(contexts, row, weight, /*shared=*/_fixed_actions == 0);
+  if (_fixed_actions > 0) { return; }
+  const auto first = actions.begin(row);
+  const auto count = actions.count(row);
+  while (_pool.size() < count) { _pool.push_back(std::make_unique<filled_example>(*_all, ACTION)); }
   _event.clear();
-  _event.push_back(&_context);
+  _event.push_back(&_context.ec);
   for (size_t a = 0; a < count; ++a)
   {
-    _pool[a]->l.cb.reset_to_default();
-    fill(*_pool[a], ACTION, actions.features, first + a, weight);
-    _event.push_back(_pool[a].get());
+    _pool[a]->fill(actions.features, first + a, weight);
+    _event.push_back(&_pool[a]->ec);
   }
-  return count;
+}
+
+// What is thrown may leave examples half changed.
+template <typename Work>
+void array_learner::run(Work work)
+{
+  try
+  {
+    if (_fixed_actions > 0) { work(_context.ec); }
+    else { work(_event); }
+  }
+  catch (...)
+  {
+    forget_examples();
+    throw;
+  }
 }
 
 void array_learner::predict_prepared()
 {
-  if (_fixed_actions > 0) { _all->l->predict(_context); }
-  else { _all->l->predict(_event); }
+  run([this](auto& event) { _all->l->predict(event); });
 }
 
 void array_learner::learn_prepared(uint32_t action, float cost, float probability)
 {
-  auto& chosen = _fixed_actions > 0 ? _context : *_pool[action];
+  auto& chosen = _fixed_actions > 0 ? _context.ec : _pool[action]->ec;
   chosen.l.cb.costs.emplace_back(cost, _fixed_actions > 0 ? action + 1 : 0, probability);
-  if (_fixed_actions > 0) { _all->l->learn(_context); }
-  else { _all->l->learn(_event); }
+  run([this](auto& event) { _all->l->learn(event); });
 }
 
 void array_learner::predict(
-    const named_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions)
+    const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions)
 {
-  const auto count = prepare(contexts, actions, row, 1.f);
+  prepare(contexts, actions, row, 1.f);
   predict_prepared();
-  const auto& scores = _context.pred.a_s;  // VW puts the prediction of an event on its first line
-  for (size_t i = 0; i < count; ++i)
+  const auto& scores = _context.ec.pred.a_s;  // VW puts the prediction of an event on its first line
+  const auto& unit_predictions = _oracle->predictions();
+  for (size_t i = 0; i < scores.size(); ++i)
   {
     pmf[scores[i].action] = scores[i].score;
-    predictions[scores[i].action] = _oracle->predictions()[i];
+    predictions[scores[i].action] = unit_predictions[i];
   }
 }
 
-void array_learner::learn(const named_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
+void array_learner::learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
     float cost, float probability, float weight)
 {
-  const auto count = prepare(contexts, actions, row, weight);
+  const auto count = actions_of(actions, row);
   if (action >= count) { THROW("bad event: action " << action << " is unknown; the event has " << count << "."); }
+  prepare(contexts, actions, row, weight);
   learn_prepared(action, cost, probability);
 }
 
 array_learner::outcome array_learner::play(
-    const named_rows& contexts, const action_sets& actions, size_t row, double draw, const float* costs)
+    const feature_rows& contexts, const action_sets& actions, size_t row, double draw, const float* costs)
 {
   prepare(contexts, actions, row, 1.f);
   predict_prepared();
-  const auto& scores = _context.pred.a_s;
-  size_t rank = 0;
-  for (double below = scores[0].score; below <= draw && rank + 1 < scores.size(); below += scores[rank].score)
-  {
-    ++rank;
-  }
-  const outcome played{scores[rank].action, scores[rank].score, costs[scores[rank].action]};
+  const auto& scores = _context.ec.pred.a_s;
+  _pmf.resize(scores.size());
+  for (const auto& entry : scores) { _pmf[entry.action] = entry.score; }
+  const auto action = static_cast<uint32_t>(pick(_pmf.data(), _pmf.size(), draw));
+  const outcome played{action, static_cast<float>(_pmf[action]), costs[action]};
   learn_prepared(played.action, played.cost, played.probability);
   return played;
 }
 
+bool all_finite(const feature_rows& features) { return features.finite(); }
+
 double array_learner::gamma() const { return _oracle->gamma(); }
 
 uint64_t array_learner::events() const { return _oracle->events(); }
+
+uint32_t array_learner::bits() const { return _all->initial_weights_config.num_bits; }
 
 std::string array_learner::kept_flags() const
 {

@@ -1,7 +1,9 @@
-// A matrix of features as numpy or scipy hold it, read row by row in place: dense with any strides, or compressed
-// sparse rows; float or double. Zeros are not features, as in VW's text.
+// A matrix of features as numpy or scipy hold it, read row by row in place. Three forms: dense with any strides, or
+// compressed sparse rows, whose columns are looked up among VW's weights; or sparse rows that say themselves where each
+// value lies. Zeros are not features, as in VW's text.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,29 +14,47 @@ class feature_rows
 public:
   feature_rows() = default;
 
-  static feature_rows dense(
-      const void* data, bool doubles, size_t rows, size_t columns, ptrdiff_t row_bytes, ptrdiff_t column_bytes)
+  // `index_of_column` says where each column lies among VW's weights.
+  static feature_rows dense(const void* data, bool doubles, size_t rows, size_t columns, ptrdiff_t row_bytes,
+      ptrdiff_t column_bytes, const uint64_t* index_of_column)
   {
-    feature_rows matrix(data, doubles, rows, columns);
+    feature_rows matrix(data, doubles, rows);
+    matrix._columns = columns;
     matrix._row_bytes = row_bytes;
     matrix._column_bytes = column_bytes;
+    matrix._index_of_column = index_of_column;
     return matrix;
   }
 
   // `offsets` has rows + 1 entries; the values of row r and their columns lie from offsets[r] to offsets[r + 1].
-  static feature_rows sparse(
-      const void* data, bool doubles, size_t rows, size_t columns, const int64_t* offsets, const int64_t* column_of)
+  static feature_rows sparse(const void* data, bool doubles, size_t rows, const int64_t* offsets,
+      const int64_t* column_of, const uint64_t* index_of_column)
   {
-    feature_rows matrix(data, doubles, rows, columns);
+    feature_rows matrix(data, doubles, rows);
     matrix._offsets = offsets;
     matrix._column_of = column_of;
+    matrix._index_of_column = index_of_column;
+    return matrix;
+  }
+
+  // As sparse rows, with the place among VW's weights of each value.
+  static feature_rows placed(const float* values, size_t rows, const int64_t* offsets, const uint64_t* index_of)
+  {
+    feature_rows matrix(values, /*doubles=*/false, rows);
+    matrix._offsets = offsets;
+    matrix._index_of = index_of;
     return matrix;
   }
 
   size_t rows() const { return _rows; }
-  size_t columns() const { return _columns; }
 
-  // Calls visit(column, value) for every value of a row that is not zero.
+  // How many values a row may have.
+  size_t width(size_t row) const
+  {
+    return _offsets != nullptr ? static_cast<size_t>(_offsets[row + 1] - _offsets[row]) : _columns;
+  }
+
+  // Calls visit(index, value) for every value of a row that is not zero.
   template <typename Visit>
   void for_each(size_t row, Visit visit) const
   {
@@ -42,36 +62,45 @@ public:
     else { visit_row<float>(row, visit); }
   }
 
+  bool finite() const
+  {
+    bool finite = true;
+    for (size_t row = 0; row < _rows && finite; ++row)
+    {
+      for_each(row, [&finite](uint64_t, float value) { finite = finite && std::isfinite(value); });
+    }
+    return finite;
+  }
+
 private:
-  feature_rows(const void* data, bool doubles, size_t rows, size_t columns)
+  feature_rows(const void* data, bool doubles, size_t rows)
       : _data(static_cast<const char*>(data))
       , _doubles(doubles)
       , _rows(rows)
-      , _columns(columns)
   {
   }
 
   template <typename Value, typename Visit>
   void visit_row(size_t row, Visit visit) const
   {
-    const auto call = [&visit](size_t column, Value value)
+    const auto call = [&visit](uint64_t index, Value value)
     {
       const auto x = static_cast<float>(value);
-      if (x != 0.f) { visit(column, x); }
+      if (x != 0.f) { visit(index, x); }
     };
     if (_offsets != nullptr)
     {
       const auto* values = reinterpret_cast<const Value*>(_data);
       for (int64_t i = _offsets[row]; i < _offsets[row + 1]; ++i)
       {
-        call(static_cast<size_t>(_column_of[i]), values[i]);
+        call(_index_of != nullptr ? _index_of[i] : _index_of_column[_column_of[i]], values[i]);
       }
       return;
     }
     const char* at = _data + static_cast<ptrdiff_t>(row) * _row_bytes;
     for (size_t column = 0; column < _columns; ++column, at += _column_bytes)
     {
-      call(column, *reinterpret_cast<const Value*>(at));
+      call(_index_of_column[column], *reinterpret_cast<const Value*>(at));
     }
   }
 
@@ -81,7 +110,23 @@ private:
   size_t _columns = 0;
   ptrdiff_t _row_bytes = 0;
   ptrdiff_t _column_bytes = 0;
+  const uint64_t* _index_of_column = nullptr;
   const int64_t* _offsets = nullptr;
   const int64_t* _column_of = nullptr;
+  const uint64_t* _index_of = nullptr;
+};
+
+// The actions of many events: event i has the rows first[i] to first[i + 1] of `features`, or all of them where `first`
+// is missing and every event has the same actions.
+struct action_sets
+{
+  feature_rows features;
+  const int64_t* first = nullptr;
+
+  size_t begin(size_t event) const { return first != nullptr ? static_cast<size_t>(first[event]) : 0; }
+  size_t count(size_t event) const
+  {
+    return first != nullptr ? static_cast<size_t>(first[event + 1] - first[event]) : features.rows();
+  }
 };
 }  // namespace vw_fastcb

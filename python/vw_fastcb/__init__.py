@@ -19,7 +19,7 @@ from typing import Any as _Any
 
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
-from vw_fastcb.learner import FastCB
+from vw_fastcb.learner import Decision, Decisions, FastCB, Simulation
 from vw_fastcb.pyvw import (
     AbstractLabel,
     ActionScore,
@@ -61,6 +61,8 @@ __all__ = [
     "CCBSlotOutcome",
     "CostSensitiveElement",
     "CostSensitiveLabel",
+    "Decision",
+    "Decisions",
     "Example",
     "ExampleNamespace",
     "FastCB",
@@ -71,6 +73,7 @@ __all__ = [
     "NamespaceId",
     "PredictionType",
     "SimpleLabel",
+    "Simulation",
     "SlatesLabel",
     "SlatesLabelType",
     "Workspace",

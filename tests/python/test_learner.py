@@ -1,8 +1,9 @@
 """The numpy learner: the engine's numbers from arrays, and refusals that leave the model as it was."""
 
 import copy
+import doctest
 import pickle
-from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,18 +11,12 @@ import scipy.sparse
 import sklearn.base
 
 from support import ok, predictions, write
-from vw_fastcb import FastCB, Workspace
-
-ROUNDS = 5000
+from vw_fastcb import FastCB
 
 
 def whole(values):
     """Whole numbers: VW's text parser does not read every fraction to the last bit."""
     return np.round(values * 3)
-
-
-COSTS = (0, 3)
-COST_FLAGS = "--cb_min_cost 0 --cb_max_cost 3"
 
 
 def text(space, row):
@@ -31,42 +26,6 @@ def text(space, row):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("interactions", [(), ("xx",)])
-def test_fixed_actions_have_the_pmfs_of_text_and_of_the_simulation(rng, interactions):
-    contexts = whole(rng.random((ROUNDS, 6))) * (rng.random((ROUNDS, 6)) < 0.7)
-    costs = whole(rng.random((ROUNDS, 4)))
-    bandit = FastCB(4, cost_range=COSTS, interactions=interactions)
-    simulated = bandit.simulate(contexts, costs)
-    flags = "".join(f" --interactions {pair}" for pair in interactions)
-    vw = Workspace(f"--cb_explore 4 --fastcb --quiet {COST_FLAGS}{flags}")
-    for context, cost, action, probability in zip(
-        contexts, costs, simulated.actions[0], simulated.probabilities[0], strict=True
-    ):
-        decision = bandit.decide(context)
-        line = text("x", context)
-        np.testing.assert_allclose(vw.predict(line), decision.pmf, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(decision.pmf[action], probability, rtol=0, atol=1e-6)
-        vw.learn(f"{action + 1}:{cost[action]}:0.5 {line}")
-        bandit.learn(context, int(action), cost[action])
-
-
-@pytest.mark.parametrize("interactions", [(), ("xa",)])
-def test_changing_action_sets_have_the_pmfs_of_text(rng, interactions):
-    bandit = FastCB(cost_range=COSTS, interactions=interactions)
-    flags = "".join(f" --interactions {pair}" for pair in interactions)
-    vw = Workspace(f"--cb_explore_adf --fastcb --quiet {COST_FLAGS}{flags}")
-    for i in range(ROUNDS):
-        context = whole(rng.random(3))
-        actions = whole(rng.random((int(rng.integers(1, 7)), 2)))
-        decision = bandit.decide(context, actions, event_id=i)
-        lines = [f"shared {text('x', context)}", *(text("a", action) for action in actions)]
-        np.testing.assert_allclose(vw.predict(lines), decision.pmf, rtol=0, atol=1e-6)
-        cost = float(whole(rng.random()))
-        lines[decision.action + 1] = f"0:{cost}:0.5 {lines[decision.action + 1]}"
-        vw.learn(lines)
-        bandit.learn(decision, cost)
 
 
 def test_the_same_numbers_give_the_same_pmf_in_any_form(rng):
@@ -186,49 +145,51 @@ def test_scikit_learn_can_clone_it():
         clone.set_params(gama=1)
 
 
-def test_simulation_is_repeatable_and_leaves_the_learner_alone(rng):
-    contexts = rng.random((300, 5))
-    labels = contexts.argmax(axis=1)
-    bandit = FastCB(5, learning_rate=5)
-    runs = bandit.simulate(contexts, labels, n_shuffles=3, seed=7)
-    assert runs.costs.shape == (3, 300)
-    assert runs.progressive[:, -1].max() < 0.75
-    again = bandit.simulate(contexts, labels, n_shuffles=3, seed=7)
-    np.testing.assert_array_equal(runs.actions, again.actions)
-    for costs, actions, order in zip(runs.costs, runs.actions, runs.order, strict=True):
-        np.testing.assert_array_equal(costs, labels[order] != actions)
-    np.testing.assert_allclose(bandit.predict_proba(contexts[:1]), 0.2)
+@pytest.mark.parametrize("n_actions", [4, None])
+@pytest.mark.parametrize(
+    "vw_args", ["", "--noconstant", "--sgd", "--l2 0.001", "--coin", "--ftrl", "--nn 2", "--ignore z"]
+)
+@pytest.mark.parametrize("interactions", [(), ("xa", "xx")], ids=str)
+def test_examples_that_are_kept_from_round_to_round_change_nothing(rng, n_actions, vw_args, interactions):
+    """One learner sees the same rows again and again; of the other, each call comes after one with other rows."""
+    contexts = np.repeat(rng.random((20, 3)), 3, axis=0)
+    features, others = (None, None) if n_actions else (rng.random((4, 2)), rng.random((5, 2)))
+    kept, fresh = (FastCB(n_actions, vw_args=vw_args, interactions=interactions, seed=1) for _ in range(2))
+    for i, context in enumerate(contexts):
+        fresh.predict_proba(-contexts[i : i + 1], others)
+        one, other = kept.decide(context, features), fresh.decide(context, features)
+        assert one.action == other.action
+        np.testing.assert_array_equal(one.pmf, other.pmf)
+        fresh.predict_proba(-contexts[i : i + 1], others)
+        kept.learn(one, i / len(contexts), sample_weight=1 + i % 2)
+        fresh.learn(other, i / len(contexts), sample_weight=1 + i % 2)
+    assert np.ptp(kept.predict_proba(contexts[:1], features)) > 0.01
 
 
-def test_one_learner_in_many_threads_loses_nothing(rng):
-    contexts = rng.random((400, 4))
-    bandit = FastCB(3)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda row: bandit.learn(bandit.decide(row), 0.5), contexts))
-    assert bandit.events_ == 400
+def test_copies_of_the_same_actions_are_shared_and_never_the_users_array(rng):
+    bandit, context, actions = FastCB(), rng.random(3), rng.random((4, 2))
+    bandit.decide(context, actions)
+    one, other = bandit.decide(context, actions), bandit.decide(context, actions.copy())
+    assert one.actions is other.actions
+    actions[0, 0] += 1
+    changed = bandit.decide(context, actions)
+    assert changed.actions[0, 0] != one.actions[0, 0]
+    assert not one.actions.flags.writeable
+    assert not one.context.flags.writeable
 
 
-BAD = {
-    "wrong width": (np.ones((1, 5)), [0], [0.5], "contexts have 5 columns; expected 4, as before"),
-    "not a number": ([[1, 2, np.nan, 0]], [0], [0.5], "NaN or infinite"),
-    "too large": ([[1, 2, 1e39, 0]], [0], [0.5], "NaN or infinite"),
-    "one dimension": (np.ones(4), [0], [0.5], r"contexts has shape \(4,\); expected \(n, d\)"),
-    "strings": ([["a", "b", "c", "d"]], [0], [0.5], "expected numbers"),
-    "unknown action": (np.ones((1, 4)), [3], [0.5], "action 3 is unknown; expected 0 to 2"),
-    "negative action": (np.ones((1, 4)), [-1], [0.5], "action -1 is unknown"),
-    "fractional action": (np.ones((1, 4)), [0.5], [0.5], "whole numbers"),
-    "cost above": (np.ones((2, 4)), [0, 1], [0.5, 1.5], r"cost 1\.5 is outside \[0\.0, 1\.0\]"),
-    "cost nan": (np.ones((1, 4)), [0], [np.nan], "cost nan is outside"),
-    "too few costs": (np.ones((2, 4)), [0, 1], [0.5], r"costs have shape \(1,\); expected \(2,\)"),
-}
+def test_actions_may_come_after_the_cost(rng):
+    context, actions = rng.random(3), rng.random((4, 2))
+    by_name, by_place = FastCB(), FastCB()
+    for _ in range(2):
+        by_name.learn(context, 1, 0.25, actions=actions)
+        by_place.learn(context, 1, 0.25, actions)
+    np.testing.assert_array_equal(by_name.decide(context, actions).pmf, by_place.decide(context, actions).pmf)
+    assert by_place.events_ == 2
 
 
-@pytest.mark.parametrize(("contexts", "actions", "costs", "message"), BAD.values(), ids=BAD)
-def test_bad_input_is_refused_and_the_model_is_as_it_was(rng, contexts, actions, costs, message):
-    known = rng.random((20, 4))
-    bandit = FastCB(3).partial_fit(known, rng.integers(3, size=20), rng.random(20))
-    before = bandit.predict_proba(known)
-    with pytest.raises((ValueError, TypeError), match=message):
-        bandit.partial_fit(contexts, actions, costs)
-    np.testing.assert_array_equal(bandit.predict_proba(known), before)
-    assert bandit.events_ == 20
+@pytest.mark.parametrize("module", ["fastcb", "model", "parameters"])
+def test_the_examples_of_the_docstrings_run(module):
+    failed, tried = doctest.testmod(import_module(f"vw_fastcb.learner.{module}"))
+    assert tried > 0
+    assert failed == 0

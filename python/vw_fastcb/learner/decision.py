@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+# What the engine needs to see features again: an array of float32, or (values, places among VW's weights, offsets).
+Kept: TypeAlias = "NDArray[np.float32] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"
+# An (n, A) array of float64; a list of n arrays where the events differ in their number of actions.
+Table: TypeAlias = Any
+
+_new = object.__new__
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +27,10 @@ class Decision:
         predicted: The predicted cost of each action, or its reward where the learner speaks of rewards.
         gamma: The greediness at the time.
         event_id: The id that fixed the draw, if one was given.
+        context: The features of the context as the engine reads them: an array of float32, or where names were given,
+            (values, places among VW's weights, offsets).
+        actions: The features of the actions, likewise; None where actions are fixed.
+        maker: The kind of learner that made it. Only such a learner can learn from it.
     """
 
     action: int
@@ -28,8 +39,27 @@ class Decision:
     predicted: NDArray[np.float64]
     gamma: float
     event_id: str | int | None = None
-    context: Any = field(default=None, repr=False)
-    actions: Any = field(default=None, repr=False)
+    context: Kept | None = field(default=None, repr=False)
+    actions: Kept | None = field(default=None, repr=False)
+    maker: str = field(default="", repr=False)
+
+    @staticmethod
+    def made(parts: tuple[Any, ...], event_id: str | int | None, maker: str) -> Decision:
+        """From what the engine says. It costs a third of the constructor, which freezes each attribute by itself."""
+        action, probability, pmf, predicted, gamma, context, actions = parts
+        decision = _new(Decision)
+        vars(decision).update(
+            action=action,
+            probability=probability,
+            pmf=pmf,
+            predicted=predicted,
+            gamma=gamma,
+            event_id=event_id,
+            context=context,
+            actions=actions,
+            maker=maker,
+        )
+        return decision
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +74,7 @@ class Decisions:
 
     actions: NDArray[np.int64]
     probabilities: NDArray[np.float64]
-    pmf: NDArray[np.float64] | list[NDArray[np.float64]]
+    pmf: Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,26 @@
+// One pass over a multiclass data set, row after row straight from the arrays: as a bandit, which names a class and
+// hears only whether it was right, or with the labels seen. Results are those of VW's command line on the same data.
+#pragma once
+
+#include "learner/feature_rows.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vw_fastcb
+{
+struct multiclass_rows
+{
+  feature_rows features;
+  const int64_t* labels = nullptr;  // of each row, from 0
+  const int64_t* order = nullptr;   // the rows to play, one after another
+  size_t count = 0;                 // of `order`
+};
+
+// `arguments` are VW's flags for learning from bandit feedback (without --cbify) or from multiclass labels.
+// losses[i] is 1 where the class named in round i was wrong.
+void run_multiclass_pass(
+    const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes, uint8_t* losses);
+}  // namespace vw_fastcb

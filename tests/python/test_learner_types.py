@@ -1,0 +1,44 @@
+"""The types that users of the learner see, under `mypy --strict`."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import numpy as np
+from numpy.typing import NDArray
+from vw_fastcb import FastCB
+
+bandit = FastCB(3, cost_range=(0, 1), interactions=("xx",))
+decision = bandit.decide([0.5, 1.0], event_id="e1")
+action: int = decision.action
+pmf: NDArray[np.float64] = decision.pmf
+bandit.learn(decision, cost=0.5)
+bandit.learn([0.5, 1.0], 2, 0.5)
+bandit.partial_fit(np.ones((2, 2)), [0, 1], [0.0, 1.0]).save("model.vw")
+table: NDArray[np.float64] = bandit.predict_proba(np.ones((2, 2)))
+means: NDArray[np.float64] = bandit.simulate(np.ones((2, 2)), [0, 1], n_shuffles=2).progressive
+with FastCB.load("model.vw") as loaded:
+    other: FastCB = loaded.set_params(seed=3)
+"""
+WRONG = """
+bandit.decide([1.0], event_id=3.5)
+FastCB(objective="profit")
+text: str = decision.probability
+"""
+
+
+def checked(path, program):
+    path.write_text(program)
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", path.parent / "cache", path.name],
+        cwd=path.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+
+
+def test_a_right_program_passes_and_wrong_lines_do_not(tmp_path):
+    assert checked(tmp_path / "right.py", PROGRAM).startswith("Success"), "see the types of FastCB"
+    found = checked(tmp_path / "wrong.py", PROGRAM + WRONG)
+    assert "Found 3 errors" in found, found
