@@ -27,8 +27,10 @@ format: $(VENV)/.installed-dev  ## write the code as the checks want it
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $$(find cpp tests/cpp -name '*.h' -o -name '*.cc')
 
-bench: $(VENV)/.installed-dev  ## measure speed against stock VW (needs valgrind)
+bench: $(VENV)/.installed-dev  ## measure speed and memory against stock VW (needs valgrind)
 	$(BIN)/python benchmarks/speed/instructions.py
+	$(BIN)/python benchmarks/speed/arrays.py
+	$(BIN)/python benchmarks/speed/memory.py
 
 clean:  ## remove what was built here (VW's core stays in the user's cache)
 	rm -rf $(VENV) build dist fastcb-demo.png

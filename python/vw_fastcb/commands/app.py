@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
+from vw_fastcb.bakeoff.command import app as bakeoff
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(bakeoff, name="bakeoff")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,144 @@
+"""Everything the report says, computed once from the frames of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from vw_fastcb.bakeoff.analysis import paper
+from vw_fastcb.bakeoff.analysis.averages import lstar_of, mean_losses, sensitivity
+from vw_fastcb.bakeoff.analysis.fresh import fresh_head_to_head, optimism
+from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets, over_draws
+from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, bandits, rivals
+from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL
+from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR, head_to_head, where_it_wins
+from vw_fastcb.bakeoff.analysis.tuning import fixed_losses, incomplete_sets, rounds_of, tuned_losses
+
+ONE_CLASS_RULES = 0.2
+"""Below this majority error a set is easy only because one class rules."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The analysis of one bake-off. Tables are frames; those that the results do not allow are empty."""
+
+    results: pd.DataFrame
+    """The results on complete sets, all shuffles."""
+    datasets: pd.DataFrame
+    """The complete sets."""
+    incomplete: list[str]
+    losses: pd.DataFrame
+    """Tuned loss of each algorithm (columns) on each set."""
+    rounds: pd.Series
+    lstar: pd.Series
+    bandits: list[str]
+    held_out: list[str]
+    chosen: dict[str, str]
+    """The one configuration of each algorithm, where sets could be held out."""
+    fixed: pd.DataFrame
+    """Loss of the chosen configuration of each algorithm on each set."""
+    per_set: pd.DataFrame
+    per_set_base: pd.DataFrame
+    """As `per_set`, without the sets that are subsets of another."""
+    one_configuration: pd.DataFrame
+    one_configuration_base: pd.DataFrame
+    over_draws: pd.DataFrame
+    """As `one_configuration`, FastCB.L against each rival, means over several draws of the held-out sets."""
+    everyone: pd.DataFrame
+    everyone_base: pd.DataFrame
+    scopes: pd.DataFrame
+    """Wins and losses of FastCB.L against each rival, counted in several ways."""
+    wins: pd.DataFrame
+    means: pd.DataFrame
+    sensitivity: pd.DataFrame
+    fresh: pd.DataFrame
+    optimism: pd.DataFrame
+
+    @property
+    def rivals(self) -> list[str]:
+        """The bandits that FastCB.L is compared with; none where FastCB.L did not run."""
+        return rivals(self.bandits)
+
+    @property
+    def subsets(self) -> int:
+        """How many of the sets are subsets of another."""
+        return int(self.datasets["subset_of"].notna().sum())
+
+
+def analyse(results: pd.DataFrame, datasets: pd.DataFrame, seed: int = 0) -> Findings:
+    """Analyses the results of a bake-off; `seed` draws the held-out sets. Sets that are not complete are left out."""
+    incomplete = incomplete_sets(results)
+    results = results[~results["dataset"].isin(incomplete)]
+    datasets = datasets[datasets["name"].isin(results["dataset"])].sort_values("name").reset_index(drop=True)
+    losses, rounds = tuned_losses(results), rounds_of(results)
+    players = bandits(losses.columns)
+    held_out = held_out_sets(datasets, seed) if len(datasets) > 1 else []
+    chosen = {name: choose_configuration(results, name, held_out) for name in players} if held_out else {}
+    fixed = fixed_losses(results, chosen)
+    against = rivals(players)
+    lstar = lstar_of(losses)
+    base = set(datasets.loc[datasets["subset_of"].isna(), "name"])
+    trio = [name for name in PAPER_TRIO if name in players]
+    unseen = fixed[~fixed.index.isin(held_out)]
+
+    def table(of: pd.DataFrame, names: list[str], numbers: Mapping[tuple[str, str], int]) -> pd.DataFrame:
+        return head_to_head(of, rounds, [name for name in names if name in of], paper=numbers)
+
+    def without_subsets(of: pd.DataFrame) -> pd.DataFrame:
+        return of[of.index.isin(base)]
+
+    return Findings(
+        results=results,
+        datasets=datasets,
+        incomplete=incomplete,
+        losses=losses,
+        rounds=rounds,
+        lstar=lstar,
+        bandits=players,
+        held_out=held_out,
+        chosen=chosen,
+        fixed=fixed,
+        per_set=table(losses, trio, paper.TUNED_PER_SET),
+        per_set_base=table(without_subsets(losses), trio, paper.TUNED_PER_SET),
+        one_configuration=table(unseen, trio, paper.ONE_CONFIGURATION),
+        one_configuration_base=table(without_subsets(unseen), trio, paper.ONE_CONFIGURATION),
+        over_draws=over_draws(results, datasets, FASTCB, against),
+        everyone=table(losses, players, paper.TUNED_PER_SET),
+        everyone_base=table(without_subsets(losses), players, paper.TUNED_PER_SET),
+        scopes=_scopes(losses, fixed, held_out, rounds, datasets) if against else pd.DataFrame(),
+        wins=where_it_wins(losses, rounds, FASTCB, against, lstar),
+        means=mean_losses(losses),
+        sensitivity=sensitivity(results),
+        fresh=fresh_head_to_head(results, FASTCB, against),
+        optimism=optimism(results),
+    )
+
+
+def _scopes(
+    losses: pd.DataFrame, fixed: pd.DataFrame, held_out: list[str], rounds: pd.Series, datasets: pd.DataFrame
+) -> pd.DataFrame:
+    """FastCB.L against each rival, counted on other sets, with another test, with another way of tuning."""
+    unseen = fixed[~fixed.index.isin(held_out)]
+    facts = datasets.set_index("name")
+    base = facts.index[facts["subset_of"].isna()]
+    open_race = facts.index[facts["majority_error"] >= ONE_CLASS_RULES]
+    ways = [
+        ("tuned per set, all sets", losses, CRITICAL),
+        ("… without subsets", losses[losses.index.isin(base)], CRITICAL),
+        (f"… majority error at least {ONE_CLASS_RULES}", losses[losses.index.isin(open_race)], CRITICAL),
+        ("… a gap of 1.96 standard errors", losses, USUAL),
+        ("one configuration, sets not chosen on", unseen, CRITICAL),
+        ("… without subsets", unseen[unseen.index.isin(base)], CRITICAL),
+        ("… all sets, also those chosen on", fixed, CRITICAL),
+    ]
+    rows = []
+    for order, (way, values, critical) in enumerate(ways):
+        for rival in rivals(losses.columns) if len(values) else []:
+            duel = head_to_head(values, rounds, [FASTCB, rival], critical).iloc[0]
+            rows.append((order, way, rival, duel["wins"], duel["losses"], duel["difference"], duel["sets"]))
+    return pd.DataFrame(rows, columns=["order", "way", "rival", "wins", "losses", "difference", "sets"])
+
+
+__all__ = ["ONE_CLASS_RULES", "SMALL_LSTAR", "Findings", "analyse"]

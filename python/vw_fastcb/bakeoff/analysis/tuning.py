@@ -1,0 +1,83 @@
+"""From the grid of results to one loss for each set and algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+_RUN = ["dataset", "algorithm", "configuration", "step"]
+
+
+def grid_of(results: pd.DataFrame) -> pd.DataFrame:
+    """The results of the grid (shuffle 0) that have a loss; repeats on further shuffles are another matter."""
+    return results[(results["shuffle"] == 0) & results["loss"].notna()]
+
+
+def incomplete_sets(results: pd.DataFrame) -> list[str]:
+    """Sets on which an algorithm lacks a part of its grid: a best of fewer configurations must not be compared."""
+    grid = grid_of(results)
+    cells = grid.groupby(["dataset", "algorithm"]).size().unstack(fill_value=0)
+    return sorted(cells.index[(cells < cells.max()).any(axis=1)])
+
+
+def best_configurations(results: pd.DataFrame) -> dict[tuple[str, str], tuple[str, float]]:
+    """Of each (set, algorithm) the configuration and step of its lowest loss; of equal ones the smallest step."""
+    best = best_runs(results)
+    return {
+        (dataset, algorithm): (configuration, step)
+        for dataset, algorithm, configuration, step in best[_RUN].itertuples(index=False)
+    }
+
+
+def best_configuration(results: pd.DataFrame, dataset: str, algorithm: str) -> tuple[str, float]:
+    """Configuration and step of an algorithm's lowest loss on one set; of equal ones the smallest step."""
+    found = best_configurations(results[(results["dataset"] == dataset) & (results["algorithm"] == algorithm)])
+    if not found:
+        raise KeyError(f"no result of {algorithm} on {dataset} in the grid: run it first (shuffle 0)")
+    return found[dataset, algorithm]
+
+
+def best_runs(results: pd.DataFrame) -> pd.DataFrame:
+    """The row of the lowest loss of each algorithm on each set of the grid."""
+    order = ["dataset", "algorithm", "loss", "step", "configuration"]
+    return grid_of(results).sort_values(order).drop_duplicates(["dataset", "algorithm"])
+
+
+def tuned_losses(results: pd.DataFrame) -> pd.DataFrame:
+    """The lowest loss of each algorithm (columns) on each set (rows), over all its configurations and steps."""
+    return grid_of(results).groupby(["dataset", "algorithm"])["loss"].min().unstack()
+
+
+def configuration_losses(results: pd.DataFrame, algorithm: str) -> pd.DataFrame:
+    """The lowest loss over the steps of each configuration (columns) of an algorithm on each set (rows)."""
+    grid = grid_of(results)
+    runs = grid[grid["algorithm"] == algorithm]
+    return runs.groupby(["dataset", "configuration"])["loss"].min().unstack()
+
+
+def fixed_losses(results: pd.DataFrame, chosen: Mapping[str, str]) -> pd.DataFrame:
+    """The loss of each algorithm's chosen configuration on each set, the step tuned on the set."""
+    return pd.DataFrame(
+        {
+            algorithm: configuration_losses(results, algorithm)[configuration]
+            for algorithm, configuration in chosen.items()
+        }
+    )
+
+
+def rounds_of(results: pd.DataFrame) -> pd.Series:
+    """The rounds of a pass over each set."""
+    return grid_of(results).groupby("dataset")["rounds"].max()
+
+
+def parameters(configuration: str) -> dict[str, float]:
+    """The numbers of a configuration such as "gamma_scale=10 gamma_exponent=0.5"; what is not a number is left out."""
+    found = {}
+    for part in configuration.split():
+        name, _, value = part.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,241 @@
+"""From a table of mixed columns to numbers: numeric columns kept, categorical ones one-hot, missing values marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .dataset import BrokenDataset, Dataset
+
+MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<null>", "None", "<NA>"})
+# csr costs eight bytes a nonzero value and four a row, dense four bytes a value; below this share of nonzeros
+# csr is less than half the size, and a learner that walks the nonzeros has less to do.
+SPARSE_BELOW = 0.25
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A numeric column, and where values were missing a second one that marks them."""
+
+    values: NDArray[np.float32]
+    missing: NDArray[np.bool_] | None
+
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it takes."""
+        return 1 if self.missing is None else 2
+
+    def nonzeros(self) -> int:
+        """How many values are not zero."""
+        marks = 0 if self.missing is None else int(np.count_nonzero(self.missing))
+        return int(np.count_nonzero(self.values)) + marks
+
+    def matrix(self) -> scipy.sparse.csc_matrix:
+        """As sparse columns."""
+        columns = [self.values] if self.missing is None else [self.values, self.missing.astype(np.float32)]
+        return scipy.sparse.csc_matrix(np.column_stack(columns))
+
+    def fill(self, dense: NDArray[np.float32]) -> None:
+        """Writes the columns into their place in a dense matrix."""
+        dense[:, 0] = self.values
+        if self.missing is not None:
+            dense[:, 1] = self.missing
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A categorical column: one column of the matrix a category."""
+
+    codes: NDArray[np.int64]
+    width: int
+
+    def nonzeros(self) -> int:
+        """One a row."""
+        return len(self.codes)
+
+    def matrix(self) -> scipy.sparse.csc_matrix:
+        """As sparse columns."""
+        ones = np.ones(len(self.codes), np.float32)
+        place = (np.arange(len(self.codes)), self.codes)
+        return scipy.sparse.csc_matrix((ones, place), shape=(len(self.codes), self.width))
+
+    def fill(self, dense: NDArray[np.float32]) -> None:
+        """Writes the columns into their place in a dense matrix of zeros."""
+        dense[np.arange(len(self.codes)), self.codes] = 1
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column as text: the different values, stripped, and for each row the place of its value, -1 where missing.
+
+    Work on a value is done once, not once a row. Two values may be the same text, such as "a" and " a".
+    """
+
+    values: list[str]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, column: pd.Series) -> Texts:
+        """Reads a column; whole numbers lose the decimal point that a column of floats gives them."""
+        codes, found = pd.factorize(column)
+        whole = pd.api.types.is_float_dtype(column.dtype) and bool(np.all(found == np.floor(found)))
+        texts = [str(int(value) if whole else value).strip() for value in found]
+        kept = [text for text in texts if text not in MISSING]
+        place = np.cumsum([0, *(text not in MISSING for text in texts)])[:-1]
+        new = np.array([-1 if text in MISSING else place[i] for i, text in enumerate(texts)] + [-1], np.int64)
+        return cls(kept, new[codes])
+
+    def as_numbers(self) -> NDArray[np.float64] | None:
+        """The number of each row, NaN where missing; None where a value is not a number or there is none."""
+        numbers = pd.to_numeric(pd.Series(self.values, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+        if not len(numbers) or np.isnan(numbers).any():
+            return None
+        return np.append(numbers, np.nan)[self.codes]
+
+    def one_hot(self) -> OneHot:
+        """A column of the matrix a value, in the order of their names; missing is a value of its own."""
+        texts = [*self.values, "?"] if (self.codes < 0).any() else self.values
+        categories, merged = np.unique(np.array(texts, dtype=str), return_inverse=True)
+        return OneHot(merged.astype(np.int64)[self.codes], len(categories))
+
+
+def dataset_from_table(
+    name: str,
+    source: str,
+    table: pd.DataFrame,
+    target: str | int,
+    *,
+    subset_of: str | None = None,
+    notes: Sequence[str] = (),
+) -> Dataset:
+    """Encodes a table. `target` names the column that holds the class; rows without a class are left out."""
+    table, said = _rows_with_a_class(table, target)
+    labels, classes = encode_labels(name, table[target])
+    features, remarks = encode_features(name, table.drop(columns=[target]))
+    return Dataset(name, source, features, labels, classes, subset_of, (*notes, *said, *remarks))
+
+
+def encode_labels(name: str, column: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Numbers the classes from 0, in the order of their values where they are numbers, else of their names."""
+    texts = Texts.of(column)
+    classes = sorted(set(texts.values), key=_natural_key)
+    if len(classes) < 2:
+        raise BrokenDataset(f"{name}: the target has {len(classes)} class(es) in {len(column)} rows, 2 were expected.")
+    if _looks_continuous(classes, len(column)):
+        raise BrokenDataset(
+            f"{name}: the target column {column.name!r} has {len(classes)} different values in {len(column)} rows, "
+            "which looks like a number to predict rather than a class. Name the column of the class as the target."
+        )
+    number = {text: i for i, text in enumerate(classes)}
+    return np.array([number[text] for text in texts.values], np.int64)[texts.codes], tuple(classes)
+
+
+def encode_features(
+    name: str, table: pd.DataFrame
+) -> tuple[NDArray[np.float32] | scipy.sparse.csr_matrix, tuple[str, ...]]:
+    """The matrix of the columns, and a remark for each thing done to them that one should know of."""
+    blocks: list[Numbers | OneHot] = []
+    remarks: list[str] = []
+    for label in table.columns:
+        block = _encode(name, table[label], remarks)
+        if block is not None:
+            blocks.append(block)
+    if not blocks:
+        raise BrokenDataset(f"{name}: no column is left to learn from beside the target.")
+    return _assemble(blocks, len(table)), tuple(remarks)
+
+
+def compact(features: scipy.sparse.csr_matrix) -> NDArray[np.float32] | scipy.sparse.csr_matrix:
+    """The same matrix dense where it is full enough, else as csr with sorted columns and 32-bit positions."""
+    size = features.shape[0] * features.shape[1]
+    if features.nnz >= SPARSE_BELOW * size:
+        return np.ascontiguousarray(features.toarray(), dtype=np.float32)
+    features.sort_indices()
+    return features
+
+
+def _encode(name: str, column: pd.Series, remarks: list[str]) -> Numbers | OneHot | None:
+    """One column of the table; None, with a remark, where it says nothing."""
+    if _is_numeric(column):
+        numbers = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return _numbers(name, column.name, numbers, remarks)
+    texts = Texts.of(column)
+    numbers_of_text = None if isinstance(column.dtype, pd.CategoricalDtype) else texts.as_numbers()
+    if numbers_of_text is not None:
+        return _numbers(name, column.name, numbers_of_text, remarks)
+    if len(texts.values) == len(column) > 2:
+        remarks.append(f"column {column.name!r} left out: its text differs in every row")
+        return None
+    if not texts.values:
+        remarks.append(_no_value(column.name))
+        return None
+    return texts.one_hot()
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype))
+
+
+def _no_value(label: object) -> str:
+    return f"column {label!r} left out: it has no value"
+
+
+def _rows_with_a_class(table: pd.DataFrame, target: str | int) -> tuple[pd.DataFrame, list[str]]:
+    present = Texts.of(table[target]).codes >= 0
+    if present.all():
+        return table.reset_index(drop=True), []
+    note = f"{int((~present).sum())} rows without a class left out"
+    return table[present].reset_index(drop=True), [note]
+
+
+def _natural_key(text: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)
+
+
+def _looks_continuous(classes: list[str], rows: int) -> bool:
+    """Whether the classes are numbers, fractions or very many, that hardly ever come twice."""
+    if len(classes) == rows > 2:
+        return True
+    numbers = pd.to_numeric(pd.Series(classes), errors="coerce")
+    fractions = bool((numbers != np.floor(numbers)).any())
+    return bool(numbers.notna().all()) and (fractions or len(classes) > 50) and len(classes) > 0.2 * rows
+
+
+def _numbers(name: str, label: object, numbers: NDArray[np.float64], remarks: list[str]) -> Numbers | None:
+    """One column, and where a value is missing a second one that says so; a missing value becomes the mean."""
+    missing = np.isnan(numbers)
+    if missing.all():
+        remarks.append(_no_value(label))
+        return None
+    with np.errstate(over="ignore"):  # told in the sentence below
+        filled = np.where(missing, numbers[~missing].mean(), numbers).astype(np.float32)
+    if not np.isfinite(filled).all():
+        raise BrokenDataset(
+            f"{name}: column {label!r} has an infinite value or one too large for single precision (3.4e38)."
+        )
+    if not missing.any():
+        return Numbers(filled, None)
+    remarks.append(f"column {label!r}: {int(missing.sum())} missing, replaced by the mean and marked")
+    return Numbers(filled, missing)
+
+
+def _assemble(blocks: list[Numbers | OneHot], n: int) -> NDArray[np.float32] | scipy.sparse.csr_matrix:
+    width = sum(block.width for block in blocks)
+    if sum(block.nonzeros() for block in blocks) < SPARSE_BELOW * n * width:
+        matrix = scipy.sparse.csr_matrix(scipy.sparse.hstack([block.matrix() for block in blocks], format="csr"))
+        matrix.sort_indices()
+        return matrix
+    dense = np.zeros((n, width), np.float32)
+    offset = 0
+    for block in blocks:
+        block.fill(dense[:, offset : offset + block.width])
+        offset += block.width
+    return dense

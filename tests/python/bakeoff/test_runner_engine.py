@@ -1,0 +1,112 @@
+"""A pass in process is the pass of `vw-fastcb` on the same data, flags and order: every round, not only on average."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from support import ok
+from vw_fastcb import _engine
+from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm, Configuration
+from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
+from vw_fastcb.bakeoff.text import vw_lines
+from vw_fastcb.bakeoff.work import Unit, layout_for, order_of_rows, run_unit
+
+_ROUNDS = 300
+_SETS = {
+    "bands",
+    "bupa",
+    "ecoli1",
+    "german",
+    "glass0",
+    "hayes-roth",
+    "ionosphere",
+    "iris",
+    "led7digit",
+    "letter",
+    "movement_libras",
+    "optdigits",
+    "penbased",
+    "phoneme",
+    "pima",
+    "ring",
+    "satimage",
+    "segment",
+    "sonar",
+    "splice",
+    "texture",
+    "twonorm",
+    "vehicle",
+    "vowel",
+    "wine",
+}
+_ENTRIES = [entry for entry in builtin() if entry.name.removeprefix("keel/") in _SETS]
+_OWN = Algorithm("own", "--cbify {K} --cb_explore_adf --bag 3 --coin", {"epsilon": (0.1,)})
+
+
+def losses_in_process(dataset: Dataset, configuration: Configuration) -> np.ndarray:
+    unit = Unit(Entry(dataset.name, "test", lambda: dataset), (configuration,), (0,), 0, _ROUNDS, with_curves=True)
+    outcome = run_unit(unit)
+    assert outcome.broken is None
+    return np.frombuffer(zlib.decompress(outcome.passes[0].losses), np.uint8)
+
+
+def losses_of_program(dataset: Dataset, configuration: Configuration, folder: Path) -> np.ndarray:
+    order = order_of_rows(dataset.rows, 0, 0, _ROUNDS)
+    where = layout_for(configuration, dataset.columns, dataset.n_classes)
+    (folder / "data.vw").write_text("".join(vw_lines(dataset, where.names, order)))
+    flags = configuration.command_line(dataset.n_classes, where.bits)
+    ok(*flags, "-d", folder / "data.vw", "-p", folder / "named.txt", "--quiet")
+    named = np.loadtxt(folder / "named.txt").astype(np.int64)
+    return (named != dataset.labels[order] + 1).astype(np.uint8)
+
+
+def one_of(algorithm: Algorithm, number: int) -> Configuration:
+    """Another configuration for every data set, so that all values of the grid are met."""
+    configurations = algorithm.configurations()
+    return configurations[(number * 13 + 5) % len(configurations)]
+
+
+def test_at_least_twenty_real_sets_are_compared():
+    assert len(_ENTRIES) >= 20
+
+
+@pytest.mark.parametrize("entry", _ENTRIES, ids=lambda entry: entry.name)
+def test_every_algorithm_loses_the_rounds_that_the_program_loses(entry, tmp_path):
+    dataset = entry.load()
+    for number, algorithm in enumerate([*BUILT_IN.values(), _OWN]):
+        configuration = one_of(algorithm, _ENTRIES.index(entry) + number)
+        expected = losses_of_program(dataset, configuration, tmp_path)
+        assert len(expected) == min(_ROUNDS, dataset.rows)
+        np.testing.assert_array_equal(losses_in_process(dataset, configuration), expected, str(configuration))
+
+
+@pytest.mark.parametrize("algorithm", BUILT_IN.values(), ids=lambda algorithm: algorithm.name)
+def test_sparse_rows_and_rows_of_zeros_too(algorithm, tmp_path):
+    random = np.random.default_rng(3)
+    features = random.normal(size=(_ROUNDS, 40)).astype(np.float32) * (random.random((_ROUNDS, 40)) < 0.2)
+    features[::10] = 0
+    labels = random.integers(5, size=_ROUNDS)
+    sparse = Dataset("sparse", "", scipy.sparse.csr_matrix(features), labels, tuple("abcde"))
+    dense = Dataset("dense", "", features, labels, tuple("abcde"))
+    for configuration in algorithm.configurations()[3::40]:
+        expected = losses_of_program(sparse, configuration, tmp_path)
+        np.testing.assert_array_equal(losses_in_process(sparse, configuration), expected)
+        np.testing.assert_array_equal(losses_in_process(dense, configuration), expected)
+
+
+def test_a_second_pass_with_other_values_starts_from_nothing():
+    dataset = _ENTRIES[0].load()
+    algorithm = BUILT_IN["SquareCB.S"]
+    first, other = one_of(algorithm, 0), one_of(algorithm, 1)
+    before = losses_in_process(dataset, first)
+    losses_in_process(dataset, other)
+    np.testing.assert_array_equal(losses_in_process(dataset, first), before)
+
+
+def test_flags_that_name_no_class_are_refused_with_a_hint():
+    features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
+    with pytest.raises(RuntimeError, match="expected one that names a class"):
+        _engine.multiclass_pass(["--quiet"], (features, np.zeros(1, np.uint64)), order, order, 2)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from vw_fastcb.bakeoff.algorithms import BUILT_IN
+from vw_fastcb.bakeoff.grid import EXAMPLE, BadGrid, find_grid
+from vw_fastcb.bakeoff.layout import layout
+
+_CONSTANT = 11650396
+
+
+def test_the_papers_grid_has_108_configurations_of_each_igw_algorithm():
+    grid = find_grid("paper")
+    counts = {algorithm.name: len(algorithm.configurations()) for algorithm in grid.algorithms}
+    assert counts == {
+        "FastCB.L": 108,
+        "SquareCB.L": 108,
+        "SquareCB.S": 108,
+        "RegCB.S": 27,
+        "AdaCB.S": 108,
+        "epsilon-greedy": 27,
+        "Supervised.L": 9,
+        "Supervised.S": 9,
+    }
+
+
+def test_configurations_have_canonical_texts():
+    configuration = BUILT_IN["FastCB.L"].configurations()[0]
+    assert (configuration.text, configuration.step) == ("gamma_scale=10 gamma_exponent=0.25", 0.001)
+    assert BUILT_IN["Supervised.L"].configurations()[0].text == ""
+
+
+def test_the_example_file_is_a_grid_in_toml_and_in_yaml(tmp_path):
+    (tmp_path / "g.toml").write_text(EXAMPLE)
+    (tmp_path / "g.yaml").write_text(
+        "steps: [0.01, 0.1, 1]\n"
+        "algorithms:\n"
+        "  FastCB.L: {gamma_scale: [10, 100, 1000]}\n"
+        "  bagging: {flags: '--cbify {K} --cb_explore_adf --bag 5', epsilon: [0.02, 0.1]}\n"
+    )
+    toml, yaml = find_grid(str(tmp_path / "g.toml")), find_grid(str(tmp_path / "g.yaml"))
+    assert toml.algorithms == yaml.algorithms
+    fastcb, bagging = toml.algorithms
+    assert len(fastcb.configurations()) == 3 * 2 * 3
+    line = " ".join(bagging.configurations()[-1].command_line(4, 18))
+    assert line == "--cbify 4 --cb_explore_adf --bag 5 --epsilon 0.1 --learning_rate 1 --bit_precision 18"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stepz = [1]", "but has stepz"),
+        ("steps = [1]", "must have the table 'algorithms'"),
+        ("[algorithms.mine]\nepsilon = [1]", "has no 'flags'"),
+        ('[algorithms.mine]\nflags = "--oaa 3"', "{K} for the number of classes"),
+        ('[algorithms."FastCB.L"]\ngamma_scale = ["big"]', "must be a list of numbers"),
+        ('[algorithms."FastCB.L"]\ngamma_scale = []', "must be a list of numbers"),
+        ("steps = [", "is not a TOML file"),
+    ],
+)
+def test_a_wrong_grid_file_is_refused_with_what_is_wrong(tmp_path, text, message):
+    (tmp_path / "g.toml").write_text(text)
+    with pytest.raises(BadGrid) as refusal:
+        find_grid(str(tmp_path / "g.toml"))
+    assert message in str(refusal.value)
+
+
+def test_an_unknown_grid_is_refused_with_an_example():
+    with pytest.raises(BadGrid, match="neither 'paper' nor 'quick' nor a file"):
+        find_grid("papr")
+
+
+def test_an_unknown_algorithm_is_refused_with_the_known_ones():
+    with pytest.raises(BadGrid, match=r"no algorithm called FastCB; it has FastCB\.L, SquareCB\.L"):
+        find_grid("paper").only(["FastCB"])
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 7, 8, 26, 100])
+@pytest.mark.parametrize("columns", [1, 2, 16, 61, 700])
+def test_no_two_columns_share_a_weight_nor_one_with_the_constant(columns, classes):
+    for copies in (False, True):
+        where = layout(columns, classes, copies)
+        names = np.append(where.names, _CONSTANT).astype(object)
+        if copies:
+            low = (1 << classes.bit_length()) - 1
+            weights = [(name & ~low) + k for name in map(int, names) for k in range(classes)]
+        else:
+            weights = [int(name) * classes + k for name in names for k in range(classes)]
+        assert len({weight % (1 << where.bits) for weight in weights}) == len(weights)
