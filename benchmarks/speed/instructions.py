@@ -7,7 +7,6 @@ Counts do not depend on what else the machine does. The slope between two length
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
 import subprocess
@@ -18,10 +17,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
+from report import table, write_result
+
 from vw_fastcb.datasets import load_keel
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "vw-fastcb"
-RESULTS = Path(__file__).parent / "results" / "instructions.md"
 SHORT, LONG = 500, 3000
 
 
@@ -81,11 +81,6 @@ def writer_of_fixed_events(actions: int) -> Callable[[Path, int], None]:
     return write
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def against_squarecb() -> str:
     """The headline: `letter` by cbify, 26 actions, each algorithm against stock SquareCB in the same run."""
     runs = {
@@ -135,12 +130,7 @@ def main() -> None:
         report.append(part())
         print(report[-1], flush=True)
     if not arguments.quick:
-        RESULTS.parent.mkdir(exist_ok=True)
-        temporary = RESULTS.with_suffix(".new")
-        temporary.write_text(
-            "Made by `python benchmarks/speed/instructions.py` (valgrind callgrind).\n\n" + "\n".join(report)
-        )
-        os.replace(temporary, RESULTS)
+        write_result("instructions", "Made by `python benchmarks/speed/instructions.py` (valgrind callgrind).", report)
 
 
 if __name__ == "__main__":

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pages import blocks, session, shell
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+BLOCKS = blocks(README)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 CONSOLE = [code for language, code in BLOCKS if language == "console"]
 SHELL = [code for language, code in BLOCKS if language == "sh"]
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-
-def session(block: str) -> Iterator[tuple[str, list[str]]]:
-    """The commands of a console block, heredocs included, each with the lines that it should print."""
-    lines = iter(block.splitlines())
-    command: list[str] = []
-    printed: list[str] = []
-    for line in lines:
-        if not line.startswith("$ "):
-            printed.append(line)
-            continue
-        if command:
-            yield "\n".join(command), printed
-        command, printed = [line[2:]], []
-        if "<<END" in line:
-            for inner in lines:
-                command.append(inner)
-                if inner == "END":
-                    break
-    yield "\n".join(command), printed
 
 
 def alike(printed: str, promised: str) -> bool:
@@ -71,21 +50,9 @@ def test_python_example(number, tmp_path):
 
 
 def test_console_examples(tmp_path):
-    scripts = sysconfig.get_path("scripts")
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     for block in CONSOLE:
         for command, promised in session(block):
-            result = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", command],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert result.returncode == 0, f"{command}\n{result.stderr}"
-            printed = (result.stdout + result.stderr).splitlines()
+            printed = shell(command, tmp_path).splitlines()
             assert alike("\n".join(printed), "\n".join(promised)), f"{command}\nprinted {printed}"
 
 
