@@ -28,22 +28,13 @@ def layout(columns: int, classes: int, copies: bool, least_bits: int = 0) -> Lay
     """Where to put columns that each have one weight a class.
 
     `copies` is for flags with `--cb_explore_adf`: there cbify clears the low bits of an index to add the class. All
-    others multiply the index by the number of classes.
+    others multiply the index by the number of classes, which VW rounds up to a power of two.
     """
     spacing = 1 << classes.bit_length() if copies else 1
-    width = 1 if copies else classes  # what VW multiplies an index by
-    block = spacing * width
-    bits = max(least_bits, min(_MOST_BITS, ((columns + 3) * block - 1).bit_length()))
-    taken = _blocks_of_constant(block, copies, width, bits)
-    numbers = np.arange(columns + len(taken), dtype=np.uint64)
-    free = numbers[~np.isin(numbers, np.array(taken, dtype=np.uint64))][:columns]
+    width = 1 if copies else 1 << (classes - 1).bit_length()  # what VW multiplies an index by
+    block = spacing * width  # the weights of a column
+    bits = max(least_bits, min(_MOST_BITS, ((columns + 1) * block - 1).bit_length()))
+    taken = _CONSTANT * width % (1 << bits) // block
+    numbers = np.arange(columns + 1, dtype=np.uint64)
+    free = numbers[numbers != taken][:columns]
     return Layout(free * np.uint64(spacing), bits)
-
-
-def _blocks_of_constant(block: int, copies: bool, width: int, bits: int) -> list[int]:
-    """The places for columns that the constant's weights overlap."""
-    first = _CONSTANT * width % (1 << bits)
-    if copies:
-        return [first // block]
-    last = (first + block - 1) % (1 << bits)  # it may begin at the end of the table and go on at the start
-    return [first // block, last // block]

@@ -31,7 +31,10 @@ def run_alone(out: Path, *options: str) -> None:
 
 
 def run_killed(out: Path, kills: int, seed: int, *options: str) -> list[int]:
-    """Kills the run at random moments, then lets it end; returns the number of passes in the store at each kill."""
+    """Kills the run at random moments, then lets it end; returns the number of passes in the store at each kill.
+
+    A fast machine may end the run before the last kill: the list is shorter then.
+    """
     chance = random.Random(seed)
     passes = []
     for kill in range(kills):
@@ -39,13 +42,15 @@ def run_killed(out: Path, kills: int, seed: int, *options: str) -> list[int]:
         process = subprocess.Popen(command(out, *options), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         # Every fourth time before anything new is in the store, otherwise soon after something is.
         if kill % 4 == 3:
-            time.sleep(chance.uniform(0, 3))
+            time.sleep(chance.uniform(0, 1))
         else:
             _wait_for_more(out, before, process)
-            time.sleep(chance.uniform(0, 0.7))
+            time.sleep(chance.uniform(0, 0.2))
         process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
-        assert process.returncode == -signal.SIGKILL, f"ended before kill {kill + 1}: {errors.decode()}"
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, errors.decode()
         passes.append(rows_of(out))
     run_alone(out, *options)
     return passes
@@ -92,7 +97,7 @@ def main() -> int:
         passes = run_killed(killed, given.kills, given.seed, *options, "--jobs", "1")
         same = contents(alone) == contents(killed)
         text = (
-            f"`fastcb bakeoff {' '.join(options)}` was ended by SIGKILL {given.kills} times, when its store had\n"
+            f"`fastcb bakeoff {' '.join(options)}` was ended by SIGKILL {len(passes)} times, when its store had\n"
             f"{', '.join(map(str, passes))} passes, and then left to end.\nIts store has {rows_of(killed)} passes, "
             f"that of an undisturbed run {rows_of(alone)}; their contents are {'identical' if same else 'DIFFERENT'}.\n"
         )

@@ -110,3 +110,20 @@ def test_flags_that_name_no_class_are_refused_with_a_hint():
     features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
     with pytest.raises(RuntimeError, match="expected one that names a class"):
         _engine.multiclass_pass(["--quiet"], (features, np.zeros(1, np.uint64)), order, order, 2)
+
+
+@pytest.mark.parametrize("algorithm", BUILT_IN.values(), ids=lambda algorithm: algorithm.name)
+@pytest.mark.parametrize("classes", [2, 3, 5, 8, 18, 26])
+def test_no_two_columns_share_a_weight_nor_one_with_the_constant(algorithm, classes):
+    chance = np.random.default_rng(classes)
+    for columns in (1, 2, 7, 8, 31):
+        rows, labels = chance.normal(size=(60, columns)).astype(np.float32), chance.integers(0, classes, 60)
+        configuration = Configuration(algorithm.name, algorithm.flags, (), 3.0)
+        where = layout_for(configuration, columns, classes)
+        roomy = np.arange(columns, dtype=np.uint64) * np.uint64(64)
+
+        def losses(names, bits, configuration=configuration, rows=rows, labels=labels):
+            flags = configuration.engine_flags(classes, bits)
+            return _engine.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes)
+
+        np.testing.assert_array_equal(losses(where.names, where.bits), losses(roomy, 22))

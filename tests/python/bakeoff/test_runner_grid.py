@@ -1,11 +1,7 @@
-import numpy as np
 import pytest
 
 from vw_fastcb.bakeoff.algorithms import BUILT_IN
 from vw_fastcb.bakeoff.grid import EXAMPLE, BadGrid, find_grid
-from vw_fastcb.bakeoff.layout import layout
-
-_CONSTANT = 11650396
 
 
 def test_the_papers_grid_has_108_configurations_of_each_igw_algorithm():
@@ -72,17 +68,3 @@ def test_an_unknown_grid_is_refused_with_an_example():
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     with pytest.raises(BadGrid, match=r"no algorithm called FastCB; it has FastCB\.L, SquareCB\.L"):
         find_grid("paper").only(["FastCB"])
-
-
-@pytest.mark.parametrize("classes", [2, 3, 4, 7, 8, 26, 100])
-@pytest.mark.parametrize("columns", [1, 2, 16, 61, 700])
-def test_no_two_columns_share_a_weight_nor_one_with_the_constant(columns, classes):
-    for copies in (False, True):
-        where = layout(columns, classes, copies)
-        names = np.append(where.names, _CONSTANT).astype(object)
-        if copies:
-            low = (1 << classes.bit_length()) - 1
-            weights = [(name & ~low) + k for name in map(int, names) for k in range(classes)]
-        else:
-            weights = [int(name) * classes + k for name in names for k in range(classes)]
-        assert len({weight % (1 << where.bits) for weight in weights}) == len(weights)
