@@ -2,36 +2,86 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
 namespace vw_fastcb
 {
 namespace
 {
+// Four doubles that a processor handles at once.
+constexpr size_t LANES = 4;
+using doubles = double __attribute__((vector_size(LANES * sizeof(double))));
+using bits = int64_t __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+// exp(x) for x in [-700, 0]: x is split into n log 2 + r with |r| <= log(2) / 2, exp(r) is a Taylor sum whose next term
+// is below the last place, and n goes into the exponent.
+doubles exp_of_negative(doubles x)
+{
+  constexpr double LOG2_HIGH = 0x1.62e42fefa0000p-1;  // n * LOG2_HIGH is exact
+  constexpr double LOG2_LOW = 0x1.cf79abc9e3b3ap-40;
+  constexpr double TO_INTEGER = 0x1.8p52;  // what is added to it ends in an integer
+  constexpr double FACTORIALS[] = {
+      479001600., 39916800., 3628800., 362880., 40320., 5040., 720., 120., 24., 6., 2., 1.};
+  const doubles shifted = x * 0x1.71547652b82fep+0 + TO_INTEGER;
+  const doubles n = shifted - TO_INTEGER;
+  const doubles r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
+  doubles sum = doubles{} + 1. / 6227020800.;
+  for (const double factorial : FACTORIALS) { sum = sum * r + 1. / factorial; }
+  sum = sum * r + 1.;
+  bits raised, exponent;
+  std::memcpy(&raised, &sum, sizeof(raised));
+  std::memcpy(&exponent, &shifted, sizeof(exponent));
+  raised += exponent << 52;
+  std::memcpy(&sum, &raised, sizeof(sum));
+  return sum;
+}
+
+void sigmoids_of_lanes(const float* logits, double* probabilities)
+{
+  using floats = float __attribute__((vector_size(LANES * sizeof(float))));
+  floats given;
+  std::memcpy(&given, logits, sizeof(given));
+  const doubles x = __builtin_convertvector(given, doubles);
+  const doubles one = doubles{} + 1.;
+  const doubles lowest = doubles{} - 700.;
+  const doubles negative = x < 0. ? x : -x;
+  const doubles e = exp_of_negative(negative < lowest ? lowest : negative);
+  const doubles result = (x < 0. ? e : one) / (one + e);
+  std::memcpy(probabilities, &result, sizeof(result));
+}
+
 // The shape the three rules share: action a gets weight / (count * weight + gamma * gap_a), the best one the rest.
 // An action tied with the best has gap 0 and gets 1/count, also where the formula would read 0/0 (weight 0) or
 // infinity * 0 (unbounded gamma).
 template <typename Gap>
 void inverse_gap_weighting(size_t count, size_t best, double weight, double gamma, Gap gap, double* pmf)
 {
-  const double share = 1. / static_cast<double>(count);
-  double others = 0.;
+  const double actions = static_cast<double>(count);
+  const double share = 1. / actions;
+  // No branch, so that a compiler can take several actions at once.
   for (size_t a = 0; a < count; ++a)
   {
-    if (a == best) { continue; }
-    const double weighted_gap = gap(a) > 0. ? gamma * gap(a) : 0.;
-    const double p = weighted_gap > 0. ? weight / (static_cast<double>(count) * weight + weighted_gap) : share;
-    pmf[a] = p;
-    others += p;
+    const double weighted_gap = gamma * gap(a);
+    const double p = weight / (actions * weight + weighted_gap);
+    pmf[a] = weighted_gap > 0. ? p : share;
   }
+  const double before = std::accumulate(pmf, pmf + best, 0.);
+  const double others = std::accumulate(pmf + best + 1, pmf + count, before);
   pmf[best] = std::max(0., 1. - others);
 }
 }  // namespace
 
-double sigmoid(double logit)
+void sigmoids(const float* logits, size_t count, double* probabilities)
 {
-  if (logit >= 0.) { return 1. / (1. + std::exp(-logit)); }
-  const double e = std::exp(logit);
-  return e / (1. + e);
+  const size_t whole = count - count % LANES;
+  for (size_t a = 0; a < whole; a += LANES) { sigmoids_of_lanes(logits + a, probabilities + a); }
+  if (whole == count) { return; }
+  float last_logits[LANES] = {};
+  double last_probabilities[LANES];
+  std::copy(logits + whole, logits + count, last_logits);
+  sigmoids_of_lanes(last_logits, last_probabilities);
+  std::copy_n(last_probabilities, count - whole, probabilities + whole);
 }
 
 double power_gamma(double scale, double exponent, uint64_t rounds)

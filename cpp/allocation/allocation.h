@@ -15,8 +15,9 @@
 
 namespace vw_fastcb
 {
-// 1 / (1 + exp(-logit)), without overflow for any logit.
-double sigmoid(double logit);
+// 1 / (1 + exp(-logit)) of every logit, without overflow for any, within three units of the last place. What a
+// logit becomes does not depend on its neighbours or its place.
+void sigmoids(const float* logits, size_t count, double* probabilities);
 
 // gamma_t = scale * t^exponent, the schedule of the paper's experiments. Zero rounds of learning give gamma 0, a
 // uniform pmf, unless the exponent is 0 (a constant gamma).

@@ -105,15 +105,14 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
 {
   const size_t count = logits.size();
   _predictions.resize(count);
-  std::transform(logits.begin(), logits.end(), _predictions.begin(), sigmoid);
-  if (_plain_igw)
+  sigmoids(logits.data(), count, _predictions.data());
+  if (_plain_igw && _for_rewards)
   {
     // The rule speaks of losses.
-    const bool flip = _for_rewards;
-    std::transform(
-        _predictions.begin(), _predictions.end(), pmf.begin(), [flip](double y) { return flip ? 1. - y : y; });
+    std::transform(_predictions.begin(), _predictions.end(), pmf.begin(), [](double y) { return 1. - y; });
     igw(pmf.data(), count, gamma(), pmf.data());
   }
+  else if (_plain_igw) { igw(_predictions.data(), count, gamma(), pmf.data()); }
   else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, gamma(), pmf.data()); }
   else { reweighted_igw(_predictions.data(), count, gamma(), pmf.data()); }
   enforce_floor(pmf.data(), count, _epsilon);
