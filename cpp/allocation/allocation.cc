@@ -21,14 +21,18 @@ doubles exp_of_negative(doubles x)
   constexpr double LOG2_HIGH = 0x1.62e42fefa0000p-1;  // n * LOG2_HIGH is exact
   constexpr double LOG2_LOW = 0x1.cf79abc9e3b3ap-40;
   constexpr double TO_INTEGER = 0x1.8p52;  // what is added to it ends in an integer
-  constexpr double FACTORIALS[] = {
-      479001600., 39916800., 3628800., 362880., 40320., 5040., 720., 120., 24., 6., 2., 1.};
   const doubles shifted = x * 0x1.71547652b82fep+0 + TO_INTEGER;
   const doubles n = shifted - TO_INTEGER;
   const doubles r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
-  doubles sum = doubles{} + 1. / 6227020800.;
-  for (const double factorial : FACTORIALS) { sum = sum * r + 1. / factorial; }
-  sum = sum * r + 1.;
+  // Even and odd powers apart: two sums that need not wait for each other.
+  constexpr double EVEN[] = {1. / 3628800., 1. / 40320., 1. / 720., 1. / 24., 1. / 2., 1.};
+  constexpr double ODD[] = {1. / 39916800., 1. / 362880., 1. / 5040., 1. / 120., 1. / 6., 1.};
+  const doubles square = r * r;
+  doubles even = doubles{} + 1. / 479001600.;
+  doubles odd = doubles{} + 1. / 6227020800.;
+  for (const double term : EVEN) { even = even * square + term; }
+  for (const double term : ODD) { odd = odd * square + term; }
+  doubles sum = even + r * odd;
   bits raised, exponent;
   std::memcpy(&raised, &sum, sizeof(raised));
   std::memcpy(&exponent, &shifted, sizeof(exponent));

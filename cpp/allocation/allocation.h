@@ -15,7 +15,7 @@
 
 namespace vw_fastcb
 {
-// 1 / (1 + exp(-logit)) of every logit, without overflow for any, within three units of the last place. What a
+// 1 / (1 + exp(-logit)) of every logit, without overflow for any, within four units of the last place. What a
 // logit becomes does not depend on its neighbours or its place.
 void sigmoids(const float* logits, size_t count, double* probabilities);
 

@@ -24,6 +24,7 @@ namespace vw_fastcb
 {
 namespace
 {
+constexpr size_t ROWS_AHEAD = 2;               // rows come in random order, each from far away in memory
 constexpr VW::namespace_index NAMELESS = ' ';  // where text without a namespace goes
 
 // Plays rounds; each kind of learner has its own.
@@ -90,13 +91,17 @@ protected:
     space.values.resize(features.width(row));
     space.indices.resize(features.width(row));
     const uint64_t scale = _all.reduction_state.total_feature_width << _all.weights.stride_shift();
+    float* const values = space.values.begin();
+    uint64_t* const indices = space.indices.begin();
     size_t count = 0;
     float squares = 0.f;
-    features.for_each(row,
-        [&](uint64_t index, float value)
+    // A zero is overwritten by the next value: no branch, which half the zeros of an image would mislead.
+    features.for_each_or_zero(row,
+        [=, &count, &squares](uint64_t index, float value)
         {
-          space.values[count] = value;
-          space.indices[count++] = index * scale;
+          values[count] = value;
+          indices[count] = index * scale;
+          count += value != 0.f ? 1 : 0;
           squares += value * value;
         });
     space.values.resize(count);
@@ -284,6 +289,7 @@ void run_multiclass_pass(
   for (size_t i = 0; i < data.count; ++i)
   {
     const auto row = static_cast<size_t>(data.order[i]);
+    if (i + ROWS_AHEAD < data.count) { data.features.prefetch(static_cast<size_t>(data.order[i + ROWS_AHEAD])); }
     losses[i] = one->play(data, row) == static_cast<uint32_t>(data.labels[row]) ? 0 : 1;
   }
 }

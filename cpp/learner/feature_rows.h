@@ -3,6 +3,7 @@
 // value lies. Zeros are not features, as in VW's text.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -58,8 +59,31 @@ public:
   template <typename Visit>
   void for_each(size_t row, Visit visit) const
   {
+    for_each_or_zero(row,
+        [&visit](uint64_t index, float value)
+        {
+          if (value != 0.f) { visit(index, value); }
+        });
+  }
+
+  // Calls visit(index, value) for every value of a row that is held, zeros among them.
+  template <typename Visit>
+  void for_each_or_zero(size_t row, Visit visit) const
+  {
     if (_doubles) { visit_row<double>(row, visit); }
     else { visit_row<float>(row, visit); }
+  }
+
+  // Asks for the start of a row that will be visited soon; what follows it, processors ask for by themselves.
+  void prefetch(size_t row) const
+  {
+    const size_t size = _doubles ? sizeof(double) : sizeof(float);
+    const char* start = _offsets != nullptr ? _data + static_cast<size_t>(_offsets[row]) * size
+                                            : _data + static_cast<ptrdiff_t>(row) * _row_bytes;
+    for (size_t bytes = 0; bytes < std::min<size_t>(width(row) * size, 512); bytes += 64)
+    {
+      __builtin_prefetch(start + bytes);
+    }
   }
 
   bool finite() const
@@ -80,27 +104,27 @@ private:
   {
   }
 
+  // A copy of the matrix is visited: what a visitor writes could change the original, as far as a compiler knows.
   template <typename Value, typename Visit>
   void visit_row(size_t row, Visit visit) const
   {
-    const auto call = [&visit](uint64_t index, Value value)
+    const feature_rows here = *this;
+    if (here._offsets != nullptr)
     {
-      const auto x = static_cast<float>(value);
-      if (x != 0.f) { visit(index, x); }
-    };
-    if (_offsets != nullptr)
-    {
-      const auto* values = reinterpret_cast<const Value*>(_data);
-      for (int64_t i = _offsets[row]; i < _offsets[row + 1]; ++i)
+      const auto* values = reinterpret_cast<const Value*>(here._data);
+      const int64_t end = here._offsets[row + 1];
+      for (int64_t i = here._offsets[row]; i < end; ++i)
       {
-        call(_index_of != nullptr ? _index_of[i] : _index_of_column[_column_of[i]], values[i]);
+        const uint64_t index =
+            here._index_of != nullptr ? here._index_of[i] : here._index_of_column[here._column_of[i]];
+        visit(index, static_cast<float>(values[i]));
       }
       return;
     }
-    const char* at = _data + static_cast<ptrdiff_t>(row) * _row_bytes;
-    for (size_t column = 0; column < _columns; ++column, at += _column_bytes)
+    const char* at = here._data + static_cast<ptrdiff_t>(row) * here._row_bytes;
+    for (size_t column = 0; column < here._columns; ++column, at += here._column_bytes)
     {
-      call(_index_of_column[column], *reinterpret_cast<const Value*>(at));
+      visit(here._index_of_column[column], static_cast<float>(*reinterpret_cast<const Value*>(at)));
     }
   }
 

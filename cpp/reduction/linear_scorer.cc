@@ -24,6 +24,7 @@ float initial_score(VW::example& ec)
 // makes it 0.
 float finalized(VW::workspace& all, const VW::example& ec, float sum)
 {
+  if (sum >= all.sd->min_label && sum <= all.sd->max_label) { return sum; }
   if (!std::isfinite(sum)) { check_features(ec); }
   return VW::details::finalize_prediction(*all.sd, all.logger, sum);
 }
@@ -129,20 +130,25 @@ void linear_scorer::score_slots(VW::example& ec, size_t step, float* logits, siz
 
 bool linear_scorer::find_terms(const VW::example& ec, size_t width)
 {
-  const auto& weights = _all->weights.dense_weights;
-  const size_t mask = weights.mask();
-  _terms.clear();
+  const float* const weights = &_all->weights.dense_weights[0];
+  const size_t mask = _all->weights.dense_weights.mask();
+  size_t count = 0;
+  for (const auto ns : ec.indices) { count += ec.feature_space[ns].size(); }
+  _terms.resize(count);
+  auto* term = _terms.data();
+  size_t last = 0;
   for (const auto ns : ec.indices)
   {
     const auto& features = ec.feature_space[ns];
-    for (size_t i = 0; i < features.size(); ++i)
+    const float* value = features.values.begin();
+    for (const auto index : features.indices)
     {
-      const size_t first = (features.indices[i] + ec.ft_offset) & mask;
-      if (first + width - 1 > mask) { return false; }
-      _terms.push_back({features.values[i], &weights[first]});
+      const size_t first = (index + ec.ft_offset) & mask;
+      last = std::max(last, first);
+      *term++ = {*value++, weights + first};
     }
   }
-  return true;
+  return last + width - 1 <= mask;
 }
 
 void linear_scorer::add_one_by_one(const VW::example& ec, size_t step, float initial, float* logits, size_t count) const

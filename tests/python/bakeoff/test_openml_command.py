@@ -29,7 +29,7 @@ def run(server, tmp_path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def test_sets_are_fetched_run_and_not_asked_for_again(server, tmp_path):
     server.add(31, ARFF)
-    server.add(32, ARFF.replace("x,", "y,"))
+    server.add(32, ARFF.replace("real", "integer"))
     server.add_suite("small", [31, 32])
     server.first[description(31)] = [Answer("busy", 503)]
 
