@@ -9,6 +9,7 @@ import pytest
 from bakeoff.synthetic import results
 from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.averages import lstar_of
+from vw_fastcb.bakeoff.analysis.findings import learnable_sets
 from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL, distance, half_width, verdict
 from vw_fastcb.bakeoff.analysis.tables import head_to_head, outcomes, where_it_wins
 from vw_fastcb.bakeoff.analysis.tuning import rounds_of, tuned_losses
@@ -114,3 +115,10 @@ def test_the_papers_numbers_fit_together():
     assert paper.TUNED_PER_SET["FastCB.L", "SquareCB.L"] == paper.WINS - (paper.DIFFERENT - paper.WINS)
     assert len(paper.TUNED_PER_SET) == 5 * 4
     assert len(paper.ONE_CONFIGURATION) == 3 * 2
+
+
+def test_a_set_is_learnable_where_the_floor_beats_the_majority_class():
+    losses = pd.DataFrame({"Supervised.L": [0.30, 0.39, 0.50]}, index=["learnable", "within chance", "worse"])
+    rounds, majority_error = pd.Series(1000, losses.index), pd.Series(0.4, losses.index)
+    assert list(learnable_sets(losses, rounds, majority_error)) == ["learnable"]
+    assert learnable_sets(losses.rename(columns=str.lower), rounds, majority_error).empty

@@ -11,8 +11,8 @@ from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.averages import lstar_of, mean_losses, sensitivity
 from vw_fastcb.bakeoff.analysis.fresh import fresh_head_to_head, optimism
 from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets, over_draws
-from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, bandits, rivals
-from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL
+from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, SUPERVISED, bandits, rivals
+from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL, verdict
 from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR, head_to_head, where_it_wins
 from vw_fastcb.bakeoff.analysis.tuning import fixed_losses, incomplete_sets, rounds_of, tuned_losses
 
@@ -124,10 +124,12 @@ def _scopes(
     facts = datasets.set_index("name")
     base = facts.index[facts["subset_of"].isna()]
     open_race = facts.index[facts["majority_error"] >= ONE_CLASS_RULES]
+    learnable = learnable_sets(losses, rounds, facts["majority_error"])
     ways = [
         ("tuned per set, all sets", losses, CRITICAL),
         ("… without subsets", losses[losses.index.isin(base)], CRITICAL),
         (f"… majority error at least {ONE_CLASS_RULES}", losses[losses.index.isin(open_race)], CRITICAL),
+        (f"… {SUPERVISED} beats the majority class", losses[losses.index.isin(learnable)], CRITICAL),
         ("… a gap of 1.96 standard errors", losses, USUAL),
         ("one configuration, sets not chosen on", unseen, CRITICAL),
         ("… without subsets", unseen[unseen.index.isin(base)], CRITICAL),
@@ -141,4 +143,14 @@ def _scopes(
     return pd.DataFrame(rows, columns=["order", "way", "rival", "wins", "losses", "difference", "sets"])
 
 
-__all__ = ["ONE_CLASS_RULES", "SMALL_LSTAR", "Findings", "analyse"]
+def learnable_sets(losses: pd.DataFrame, rounds: pd.Series, majority_error: pd.Series) -> pd.Index:
+    """The sets whose rows tell a linear learner that sees every label more than which class is the most frequent.
+
+    On the others there is nothing for a bandit to find in the contexts.
+    """
+    lstar = lstar_of(losses)
+    beaten = verdict(lstar, majority_error.reindex(lstar.index), rounds.reindex(lstar.index)) > 0
+    return lstar.index[beaten]
+
+
+__all__ = ["ONE_CLASS_RULES", "SMALL_LSTAR", "Findings", "analyse", "learnable_sets"]
