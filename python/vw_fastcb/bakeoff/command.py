@@ -71,6 +71,13 @@ def bakeoff(  # noqa: PLR0917, typer gives them by name
     builtin: BuiltIn = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Passes at a time; by default one a processor.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other orders of the rows.")] = 0,
+    orders: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Orders of the rows on which the grid runs; losses are means. More than one leaves less to luck.",
+        ),
+    ] = 1,
     repeats: Annotated[int, typer.Option(min=0, help="Fresh shuffles of every set with the best configurations.")] = 3,
     shuffles: Annotated[int, typer.Option(min=0, help="Fresh shuffles of the three sets that show most.")] = 10,
     max_rows: Annotated[int | None, typer.Option(min=1, help="At most this many rounds a pass.")] = None,
@@ -99,6 +106,7 @@ def bakeoff(  # noqa: PLR0917, typer gives them by name
         sources=Sources(tuple(folder or ()), target, openml, openml_server, builtin),
         jobs=jobs,
         seed=seed,
+        orders=orders,
         repeats=repeats,
         shuffles=shuffles,
         max_rows=max_rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ class Plan:
     entries: Sequence[Entry]
     grid: Grid
     seed: int = 0
+    orders: int = 1  # of the rows, on which the grid runs
     repeats: int = 3  # fresh shuffles of every set
     shuffles: int = 10  # fresh shuffles, with curves, of the sets that show most
     curve_sets: int = 3
@@ -99,14 +101,14 @@ def _grid_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[
     algorithms = [algorithm.configurations() for algorithm in plan.grid.algorithms]
     for entry in entries:
         done = store.done(entry.name)
-        for configurations in algorithms:
-            missing = [one for one in configurations if (one.algorithm, one.text, one.step, 0) not in done]
+        for configurations, order in itertools.product(algorithms, range(plan.orders)):
+            missing = [one for one in configurations if (one.algorithm, one.text, one.step, -order) not in done]
             for first in range(0, len(missing), _UNIT):
-                yield Unit(entry, tuple(missing[first : first + _UNIT]), (0,), plan.seed, plan.max_rows)
+                yield Unit(entry, tuple(missing[first : first + _UNIT]), (-order,), plan.seed, plan.max_rows)
 
 
 def _fresh_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
-    results, datasets = store.results(), store.datasets()
+    results, datasets = analysis.mean_over_orders(store.results()), store.datasets()
     results = results[results["shuffle"] == 0]
     known = {(one.algorithm, one.text, one.step): one for one in plan.configurations()}
     best_of = analysis.best_configurations(results)

@@ -40,6 +40,7 @@ class Request:
     sources: Sources
     jobs: int | None
     seed: int
+    orders: int
     repeats: int
     shuffles: int
     max_rows: int | None
@@ -95,6 +96,7 @@ def _run(request: Request, log: Console) -> int:
         chosen_entries(request.datasets, request.sources),
         grid.only(request.algorithms) if request.algorithms else grid,
         seed=request.seed,
+        orders=request.orders,
         repeats=request.repeats,
         shuffles=request.shuffles,
         max_rows=request.max_rows,
@@ -178,13 +180,14 @@ def _progress_bar(log: Console) -> Iterator[OnProgress]:
 
 
 def _summary(store: Store, request: Request) -> dict[str, object]:
-    results, broken = store.results(), store.broken()
+    passes, broken = store.results(), store.broken()
+    results = analysis.mean_over_orders(passes)
     grid = results[results["shuffle"] == 0]
     tuned = grid.groupby(["algorithm", "dataset"])["loss"].min().groupby("algorithm").mean()
     return {
         "store": str(request.out / FILE),
         "datasets": len(store.datasets()),
-        "passes": len(results),
+        "passes": len(passes),
         "mean_loss_of_best_configurations": {str(name): round(float(loss), 5) for name, loss in tuned.items()},
         "curves": analysis.curve_sets(grid, store.datasets()) if len(grid) else [],
         "broken": dict(zip(broken["name"], broken["reason"], strict=True)),

@@ -57,8 +57,12 @@ def run_unit(unit: Unit) -> Outcome:
 
 
 def order_of_rows(rows: int, seed: int, shuffle: int, max_rows: int | None = None) -> NDArray[np.int64]:
-    """The order of a pass: a permutation that numpy's default generator makes from the pair (seed, shuffle)."""
-    return np.random.default_rng([seed, shuffle]).permutation(rows)[:max_rows]
+    """The order of a pass: a permutation that numpy's default generator makes from the pair (seed, shuffle).
+
+    Shuffles 0, -1, ... are those of the grid, 1, 2, ... fresh ones; -1 is made from (seed, 0, 1), and so on.
+    """
+    source = [seed, shuffle] if shuffle >= 0 else [seed, 0, -shuffle]
+    return np.random.default_rng(source).permutation(rows)[:max_rows]
 
 
 def layout_for(configuration: Configuration, columns: int, classes: int) -> Layout:

@@ -9,7 +9,14 @@ from vw_fastcb.bakeoff.analysis import best_configuration, best_configurations, 
 from vw_fastcb.bakeoff.analysis.averages import mean_losses, sensitivity
 from vw_fastcb.bakeoff.analysis.fresh import fresh_head_to_head, optimism
 from vw_fastcb.bakeoff.analysis.held_out import eliminate, over_draws
-from vw_fastcb.bakeoff.analysis.tuning import fixed_losses, incomplete_sets, parameters, tuned_losses
+from vw_fastcb.bakeoff.analysis.tuning import (
+    fixed_losses,
+    incomplete_sets,
+    mean_over_orders,
+    parameters,
+    rounds_of,
+    tuned_losses,
+)
 
 
 def grid(rows: list[tuple[str, str, str, float, float]], shuffle: int = 0, rounds: int = 100) -> pd.DataFrame:
@@ -33,6 +40,23 @@ def test_repeats_do_not_tune():
     frame = pd.concat([grid([("s", "A", "x=1", 1.0, 0.3)]), grid([("s", "A", "x=2", 1.0, 0.0)], shuffle=1)])
     assert best_configuration(frame, "s", "A") == ("x=1", 1.0)
     assert tuned_losses(frame).loc["s", "A"] == 0.3
+
+
+def test_several_orders_of_the_rows_count_as_their_mean_and_repeats_stay():
+    first = grid([("s", "A", "x=1", 1.0, 0.3), ("s", "A", "x=2", 1.0, 0.1)])
+    second = grid([("s", "A", "x=1", 1.0, 0.1), ("s", "A", "x=2", 1.0, 0.5)], shuffle=-1)
+    repeat = grid([("s", "A", "x=1", 1.0, 0.9)], shuffle=1)
+    frame = mean_over_orders(pd.concat([first, second, repeat]))
+    assert tuned_losses(frame).loc["s", "A"] == pytest.approx(0.2)
+    assert best_configuration(frame, "s", "A") == ("x=1", 1.0)
+    assert frame[frame["shuffle"] == 1]["loss"].tolist() == [0.9]
+    assert rounds_of(frame)["s"] == 100
+    assert mean_over_orders(first) is first
+
+
+def test_a_set_that_lacks_an_order_is_incomplete():
+    whole = [("s", "A", "x=1", 1.0, 0.3), ("t", "A", "x=1", 1.0, 0.3)]
+    assert incomplete_sets(pd.concat([grid(whole), grid(whole[:1], shuffle=-1)])) == ["t"]
 
 
 def test_a_missing_result_is_named():

@@ -5,9 +5,11 @@ import subprocess
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bakeoff.killing import command, contents, rows_of, run_alone, run_killed
+from vw_fastcb.bakeoff.analysis.tuning import mean_over_orders, tuned_losses
 from vw_fastcb.bakeoff.data import builtin
 from vw_fastcb.bakeoff.store import FILE, Store
 
@@ -67,6 +69,23 @@ def test_more_algorithms_are_added_to_what_is_there(tmp_path):
     run_alone(tmp_path / "two", *_QUICK, "--algorithms", "FastCB.L,Supervised.S")
     run_alone(tmp_path / "one", *_QUICK, "--algorithms", "FastCB.L,Supervised.S")
     assert contents(tmp_path / "two")["results"] == contents(tmp_path / "one")["results"]
+
+
+def test_a_grid_on_more_orders_of_the_rows_is_added_and_tuned_on_their_mean(tmp_path):
+    few = (*_QUICK, "--algorithms", "FastCB.L,Supervised.L", "--repeats", "0", "--shuffles", "0")
+    run_alone(tmp_path, *few)
+    one = contents(tmp_path)["results"]
+    run_alone(tmp_path, *few, "--orders", "3")
+    assert set(one) < set(contents(tmp_path)["results"])
+    with Store(tmp_path / FILE) as store:
+        passes = store.results()
+    by_order = passes.pivot(index=["dataset", "algorithm", "configuration", "step"], columns="shuffle", values="loss")
+    assert list(by_order.columns) == [-2, -1, 0]
+    assert by_order.notna().all(axis=None)
+    assert (by_order[0] != by_order[-1]).mean() > 0.5
+    tuned = tuned_losses(mean_over_orders(passes))
+    expected = by_order.mean(axis=1).groupby(["dataset", "algorithm"]).min().unstack()
+    pd.testing.assert_frame_equal(tuned, expected)
 
 
 def test_every_set_and_configuration_has_its_passes_and_the_curves_are_those_of_the_results(tmp_path):

