@@ -53,9 +53,7 @@ constexpr refusal REFUSALS[] = {
     {"conjugate_gradient", "it learns in batches, and a bandit learns online"},
     {"svrg", "it learns in stages over a fixed data set, and a bandit learns online"},
     {"OjaNewton", "it does not support FastCB's log loss"},
-    {"cb_adf",
-        "FastCB predicts with the regressor directly. Leave it out; or, where it comes from a loaded model, that "
-        "model was not made by --fastcb"},
+    {"cb_adf", "FastCB predicts with the regressor directly; leave it out"},
     {"cb", "FastCB predicts with the regressor directly; leave it out"},
     {"cb_force_legacy", "FastCB has one implementation; leave it out"},
     {"csoaa_ldf", "FastCB predicts with the regressor directly"},
@@ -118,16 +116,19 @@ void refuse_flags(const options_i& options)
   require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
       "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
       "their own, --cb_explore K where there are K fixed actions.");
+  const char* const perhaps_kept =
+      options.was_supplied("initial_regressor")
+          ? " If you did not give it now, the model that -i names has kept it: that model was not made by --fastcb."
+          : "";
   for (const auto& refused : REFUSALS)
   {
     require(!options.was_supplied(refused.flag),
-        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + ".");
+        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + "." + perhaps_kept);
   }
   const bool flips = options.was_supplied("flip_loss_sign");
   require(!(flips && (options.was_supplied("cbify_cs") || options.was_supplied("cbify_ldf"))),
       "--fastcb does not go with --flip_loss_sign here: VW flips the costs of --cbify only, not those of --cbify_cs "
-      "and "
-      "--cbify_ldf.");
+      "and --cbify_ldf.");
   if (!options.was_supplied("cb_explore")) { return; }
   for (const auto& refused : REFUSALS_OF_FIXED_ACTIONS)
   {

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from support import PROGRAM, Event, events, ok, run, stock, write
+from support import PROGRAM, Event, events, ok, refused, run, stock, write
 from vw_fastcb import Workspace
 
 ADF = ("--cb_explore_adf", "--fastcb")
@@ -196,6 +196,14 @@ def test_a_stock_model_is_refused(
     for flags in (("--fastcb",), like.flags):
         assert_refused_by_the_program(path, like.data, *flags)
         assert_refused_by_python(path, *flags)
+
+
+def test_a_flag_that_only_the_model_has_is_said_to_come_from_it(models: dict[str, Model], tmp_path: Path) -> None:
+    path = tmp_path / "stock.model"
+    stock("--cb_explore_adf", "--squarecb", "-d", models["adf"].data, "-f", path, "--quiet")
+    said = refused("-i", path, "--fastcb", "-d", models["adf"].data)
+    assert "the model that -i names has kept it" in said
+    assert "the model that -i names" not in refused("--cb_explore_adf", "--squarecb", "--fastcb")
 
 
 def test_a_regression_model_is_refused(model: Model, tmp_path: Path) -> None:
