@@ -30,7 +30,8 @@ def _who_wins(found: Findings) -> str:
         names = [name for name in first + others if np.sign(duels.at[name, "difference"]) == sign]
         if names:
             parts.append(f"**{words}** " + _listed([_duel(name, duels.loc[name], name in first) for name in names]))
-    return f"With every algorithm tuned on each of {duels['sets'].max()} sets, FastCB.L {_listed(parts)}."
+    orders = f", on the mean of {found.orders} orders of its rows" if found.orders > 1 else ""
+    return f"With every algorithm tuned on each of {duels['sets'].max()} sets{orders}, FastCB.L {_listed(parts)}."
 
 
 def _duel(rival: str, duel: pd.Series, with_paper: bool) -> str:
