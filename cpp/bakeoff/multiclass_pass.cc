@@ -5,6 +5,7 @@
 #include "reduction/oracle.h"
 
 #include "vw/common/hash.h"
+#include "vw/common/random_details.h"
 #include "vw/common/vw_exception.h"
 #include "vw/core/action_score.h"
 #include "vw/core/cb.h"
@@ -117,17 +118,18 @@ protected:
   }
 
   // The place of the drawn action among scores, which become probabilities that sum to 1.
-  template <typename Iterator>
-  uint32_t draw(Iterator begin, Iterator end)
+  uint32_t draw(VW::action_scores& scores)
   {
     uint32_t chosen = 0;
-    if (VW::explore::sample_after_normalizing(_first_seed + _rounds++, begin, end, chosen) != 0)
+    const auto seed = next_seed();
+    if (VW::explore::sample_after_normalizing(seed, VW::begin_scores(scores), VW::end_scores(scores), chosen) != 0)
     {
       THROW("no action can be drawn from nothing.");
     }
     return chosen;
   }
-  uint32_t draw(VW::action_scores& scores) { return draw(VW::begin_scores(scores), VW::end_scores(scores)); }
+
+  uint64_t next_seed() { return _first_seed + _rounds++; }
 
   static float cost(const multiclass_rows& data, size_t row, uint32_t action)
   {
@@ -156,7 +158,7 @@ public:
       , _oracle(VW::reductions::fastcb_oracle(*all.l))
       , _logits(actions)
       , _pmf(actions)
-      , _scores(actions)
+      , _sums(actions)
   {
   }
 
@@ -165,18 +167,28 @@ public:
     refill(_ec, data.features, row);
     _oracle.score_slots(_ec, _logits);
     _oracle.to_pmf(_logits, _pmf);
-    std::transform(_pmf.begin(), _pmf.end(), _scores.begin(), [](double p) { return static_cast<float>(p); });
-    const auto action = draw(_scores.begin(), _scores.end());
+    const auto action = draw_from_pmf();
     _oracle.learn(_ec, cost(data, row, action), action);
     return action;
   }
 
 private:
+  // The action that VW would draw with the same seed. Nobody asks for the normalized probabilities.
+  uint32_t draw_from_pmf()
+  {
+    float total = 0.f;
+    for (size_t a = 0; a < _pmf.size(); ++a) { _sums[a] = total += static_cast<float>(_pmf[a]); }
+    const float drawn = total * VW::details::merand48_noadvance(next_seed());
+    // The sums ascend, so counting finds the first that is above, without a branch that nobody could foresee.
+    const auto below = std::count_if(_sums.begin(), _sums.end(), [drawn](float sum) { return !(sum > drawn); });
+    return std::min(static_cast<uint32_t>(below), static_cast<uint32_t>(_sums.size()) - 1);
+  }
+
   oracle& _oracle;
   VW::example _ec;
   std::vector<float> _logits;
   std::vector<double> _pmf;
-  std::vector<float> _scores;
+  std::vector<float> _sums;  // of the probabilities up to each action
 };
 
 // --cb_explore K with one of VW's own algorithms: one example a round.

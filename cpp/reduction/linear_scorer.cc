@@ -125,6 +125,10 @@ void linear_scorer::score_slots(VW::example& ec, size_t step, float* logits, siz
   if (add != nullptr && find_terms(ec, count * step)) { add(_terms, initial, logits, count); }
   else { add_one_by_one(ec, step, initial, logits, count); }
   ec.num_features_from_interactions = 0;
+  const float least = _all->sd->min_label;
+  const float most = _all->sd->max_label;
+  const auto within = std::count_if(logits, logits + count, [=](float x) { return x >= least && x <= most; });
+  if (static_cast<size_t>(within) == count) { return; }
   for (size_t slot = 0; slot < count; ++slot) { logits[slot] = finalized(*_all, ec, logits[slot]); }
 }
 

