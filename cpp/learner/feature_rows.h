@@ -80,10 +80,9 @@ public:
     const size_t size = _doubles ? sizeof(double) : sizeof(float);
     const char* start = _offsets != nullptr ? _data + static_cast<size_t>(_offsets[row]) * size
                                             : _data + static_cast<ptrdiff_t>(row) * _row_bytes;
-    for (size_t bytes = 0; bytes < std::min<size_t>(width(row) * size, 512); bytes += 64)
-    {
-      __builtin_prefetch(start + bytes);
-    }
+    const char* end = start + std::min<size_t>(width(row) * size, 512);
+    for (const char* line = start; line < end; line += 64) { __builtin_prefetch(line); }
+    __builtin_prefetch(end - 1);  // a row need not begin where a line of the cache does
   }
 
   bool finite() const
