@@ -90,7 +90,11 @@ void sigmoids(const float* logits, size_t count, double* probabilities)
 
 double power_gamma(double scale, double exponent, uint64_t rounds)
 {
-  return scale * std::pow(static_cast<double>(rounds), exponent);
+  const auto t = static_cast<double>(rounds);
+  // The exponents of the paper: roots take a tenth of the time of a power.
+  if (exponent == 0.5) { return scale * std::sqrt(t); }
+  if (exponent == 0.25) { return scale * std::sqrt(std::sqrt(t)); }
+  return scale * std::pow(t, exponent);
 }
 
 void reweighted_igw(const double* losses, size_t count, double gamma, double* pmf)
