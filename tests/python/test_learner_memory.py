@@ -20,7 +20,7 @@ def growth(case: str, count: int) -> float:
     return figures["highest"] - figures["warm"]
 
 
-# What may come on top, in MB: flat cases stay below 0.2. One MB is 21 bytes a round, 12 a bad input, 1.5 kB a small
+# What may come on top, in MB: flat cases stay below 0.2. One MB is 21 bytes a round, 29 a bad input, 1.5 kB a small
 # learner. Learners with 4 MB of weights each leave gaps of that size in the heap, so only the loss of several is seen.
 @pytest.mark.parametrize(
     ("case", "count", "allowed"),
@@ -32,7 +32,7 @@ def growth(case: str, count: int) -> float:
         ("learners", 200, 16),
         ("small", 400, 1),
         ("copies", 200, 16),
-        ("bad", 100_000, 1),
+        ("bad", 40_000, 1),
     ],
 )
 def test_memory_is_flat_after_the_warm_up(case, count, allowed):
