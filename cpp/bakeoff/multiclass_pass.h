@@ -17,6 +17,12 @@ struct multiclass_rows
   const int64_t* labels = nullptr;  // of each row, from 0
   const int64_t* order = nullptr;   // the rows to play, one after another
   size_t count = 0;                 // of `order`
+
+  void fetch(size_t row) const
+  {
+    features.fetch(row);
+    feature_rows::read(labels + row);
+  }
 };
 
 // `arguments` are VW's flags for learning from bandit feedback (without --cbify) or from multiclass labels.

@@ -74,16 +74,22 @@ public:
     else { visit_row<float>(row, visit); }
   }
 
-  // Asks for the start of a row that will be visited soon; what follows it, processors ask for by themselves.
-  void prefetch(size_t row) const
+  // Brings the start of a row near; what follows it, processors bring by themselves. Rows in random order come from far
+  // away: fetched one after the other, they are waited for together. (A prefetch instruction is no help: where the page
+  // is not known, either, it is dropped.)
+  void fetch(size_t row) const
   {
     const size_t size = _doubles ? sizeof(double) : sizeof(float);
+    const size_t bytes = std::min<size_t>(width(row) * size, 512);
+    if (bytes == 0) { return; }
     const char* start = _offsets != nullptr ? _data + static_cast<size_t>(_offsets[row]) * size
                                             : _data + static_cast<ptrdiff_t>(row) * _row_bytes;
-    const char* end = start + std::min<size_t>(width(row) * size, 512);
-    for (const char* line = start; line < end; line += 64) { __builtin_prefetch(line); }
-    __builtin_prefetch(end - 1);  // a row need not begin where a line of the cache does
+    for (size_t at = 0; at < bytes; at += 64) { read(start + at); }
+    read(start + bytes - 1);  // a row need not begin where a line of the cache does
   }
+
+  // Reads a byte for the sake of the cache.
+  static void read(const void* byte) { (void)*static_cast<const volatile char*>(byte); }
 
   bool finite() const
   {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, Entry
 from vw_fastcb.bakeoff.layout import Layout, layout
 from vw_fastcb.bakeoff.store import DatasetInfo, PassResult, pack
 
+_MOST_ORDERS = 10  # kept, so that not every pass makes them anew
 _BITS_OF_STRANGERS = 18  # VW's default: flags of one's own may make features that no layout knows of
 
 
@@ -56,13 +58,16 @@ def run_unit(unit: Unit) -> Outcome:
     return Outcome(unit, ready.info, passes)
 
 
+@lru_cache(maxsize=_MOST_ORDERS)
 def order_of_rows(rows: int, seed: int, shuffle: int, max_rows: int | None = None) -> NDArray[np.int64]:
     """The order of a pass: a permutation that numpy's default generator makes from the pair (seed, shuffle).
 
     Shuffles 0, -1, ... are those of the grid, 1, 2, ... fresh ones; -1 is made from (seed, 0, 1), and so on.
     """
     source = [seed, shuffle] if shuffle >= 0 else [seed, 0, -shuffle]
-    return np.random.default_rng(source).permutation(rows)[:max_rows]
+    order: NDArray[np.int64] = np.random.default_rng(source).permutation(rows)[:max_rows]
+    order.flags.writeable = False  # whoever asks gets the same array
+    return order
 
 
 def layout_for(configuration: Configuration, columns: int, classes: int) -> Layout:
