@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
 from vw_fastcb.bakeoff.grid import BadGrid, find_grid
 from vw_fastcb.bakeoff.runner import OnProgress, Plan, Progress, run
 from vw_fastcb.bakeoff.store import FILE, BadStore, Store
+
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def _run(request: Request, log: Console) -> int:
     with (
         Store(request.out / FILE) as store,
         Workers(request.backend, request.jobs, request.address) as workers,
-        _progress_bar(log) as on_progress,
+        _shown_progress(log) as on_progress,
     ):
         store.set_meta(_facts(request, plan, workers, store.meta()))
         run(plan, store, workers, on_progress)
@@ -157,7 +159,11 @@ def _now() -> str:
 
 
 @contextmanager
-def _progress_bar(log: Console) -> Iterator[OnProgress]:
+def _shown_progress(log: Console) -> Iterator[OnProgress]:
+    """A bar in a terminal; in a file or a pipe, where a bar cannot move, a line now and then."""
+    if not log.is_terminal:
+        yield _ProgressLines(log)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=16),
@@ -172,11 +178,38 @@ def _progress_bar(log: Console) -> Iterator[OnProgress]:
         def show(progress: Progress) -> None:
             if progress.phase not in tasks:
                 tasks[progress.phase] = bar.add_task(progress.phase, total=progress.work_total or 1, sets="")
-            done = f"{progress.sets}/{progress.sets_total} sets {progress.passes:,} passes"
             work = progress.work if progress.passes_total else 1
-            bar.update(tasks[progress.phase], completed=work, sets=done)
+            bar.update(tasks[progress.phase], completed=work, sets=_counts(progress))
 
         yield show
+
+
+class _ProgressLines:
+    """Prints a line when a phase begins, then about every half minute."""
+
+    def __init__(self, log: Console) -> None:
+        self._log = log
+        self._phase = ""
+        self._started = 0.0
+        self._printed = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.phase != self._phase:
+            self._phase, self._started, self._printed = progress.phase, now, now
+            self._print(f"{progress.phase}: {progress.passes_total:,} passes to run")
+        elif now - self._printed >= _SECONDS_BETWEEN_LINES and progress.work:
+            self._printed = now
+            done = progress.work / progress.work_total
+            left = timedelta(seconds=round((now - self._started) * (1 / done - 1)))
+            self._print(f"{progress.phase} {done:.0%} {_counts(progress)} left {left}")
+
+    def _print(self, line: str) -> None:
+        self._log.print(line, highlight=False, soft_wrap=True)
+
+
+def _counts(progress: Progress) -> str:
+    return f"{progress.sets}/{progress.sets_total} sets {progress.passes:,} passes"
 
 
 def _summary(store: Store, request: Request) -> dict[str, object]:
