@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from bakeoff.openml_server import Answer, description, error, file, serving
+from bakeoff.openml_server import Answer, description, error, file
 from vw_fastcb.bakeoff.data import BrokenDataset, Manners, openml
 
 pytest.importorskip("openml")
@@ -14,12 +14,6 @@ pytest.importorskip("openml")
 HASTY = Manners(pause=0, tries=3, first_wait=0.01)
 ARFF = "@relation r\n@attribute a real\n@attribute b {x,y}\n@attribute class {no,yes}\n@data\n"
 ARFF += "".join(f"{i % 5},{'xy'[i % 2]},{('no', 'yes')[i % 3 == 0]}\n" for i in range(30))
-
-
-@pytest.fixture
-def server():
-    with serving() as state:
-        yield state
 
 
 def load(server, cache, number=31, manners=HASTY):

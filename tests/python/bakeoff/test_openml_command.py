@@ -7,18 +7,12 @@ import subprocess
 import pytest
 
 from bakeoff.killing import command
-from bakeoff.openml_server import Answer, description, file, serving
+from bakeoff.openml_server import Answer, description, file
 
 pytest.importorskip("openml")
 
 ARFF = "@relation r\n@attribute a real\n@attribute b {x,y}\n@attribute class {no,yes}\n@data\n"
 ARFF += "".join(f"{i % 7},{'xy'[i % 2]},{('no', 'yes')[i % 2]}\n" for i in range(200))
-
-
-@pytest.fixture
-def server():
-    with serving() as state:
-        yield state
 
 
 def run(server, tmp_path, *options: str) -> subprocess.CompletedProcess[str]:
