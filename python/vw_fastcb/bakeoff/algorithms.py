@@ -42,31 +42,34 @@ class Configuration:
     @property
     def text(self) -> str:
         """The parameters as the store names them, such as "gamma_scale=10 gamma_exponent=0.5"."""
-        return " ".join(f"{name}={value:g}" for name, value in self.parameters)
+        return " ".join(f"{name}={number(value)}" for name, value in self.parameters)
 
     @property
     def copies(self) -> bool:
-        """Whether each class has a copy of the row's features (see `layout`)."""
-        return "--cb_explore_adf" in shlex.split(self.flags)
+        """Whether each class has a copy of the row's features (see `layout`); VW makes them also unasked."""
+        names = flag_names(self.flags)
+        return not _has_fixed_actions(names) and bool({"cbify", "cb_explore_adf"} & names)
 
     def command_line(self, classes: int, bits: int) -> list[str]:
         """The flags to give to `vw-fastcb` for data of so many classes."""
-        words = shlex.split(self.flags.replace("{K}", str(classes)))
-        parameters = [word for name, value in self.parameters for word in (f"--{name}", f"{value:g}")]
-        size = [] if _sets_bits(words) else ["--bit_precision", str(bits)]
-        return [*words, *parameters, "--learning_rate", f"{self.step:g}", *size]
+        parameters = [word for name, value in self.parameters for word in (f"--{name}", number(value))]
+        size = [] if {"b", "bit_precision"} & flag_names(self.flags) else ["--bit_precision", str(bits)]
+        words = _words(self.flags.replace("{K}", str(classes)))
+        return [*words, *parameters, "--learning_rate", number(self.step), *size]
 
     def engine_flags(self, classes: int, bits: int) -> list[str]:
         """The flags for the engine, which gives the same results sooner."""
         words = self.command_line(classes, bits)
-        names = _flag_names(words)
+        names = flag_names(shlex.join(words))
         if "cbify" not in names or not names <= _SAME_WITHOUT_CBIFY | {"cbify"}:
             return words
         at = words.index("--cbify")
-        if not {"cb_explore", "cb_explore_adf"} & names:
+        if _has_fixed_actions(names) and "cb_explore" not in names:
             words[at] = "--cb_explore"  # as cbify would say
-        else:
+        elif _has_fixed_actions(names) or "cb_explore_adf" in names:
             del words[at : at + 2]
+        else:
+            return words  # VW puts a translation to copies in between, which is not played here
         # They predict once more while learning and throw the prediction away.
         once = ["--no_predict"] if {"squarecb", "regcb"} & names else []
         return words + once
@@ -94,14 +97,27 @@ class Algorithm:
         return replace(self, parameters={**self.parameters, **changes}, steps=steps)
 
 
-def _flag_names(words: list[str]) -> set[str]:
-    return {word.lstrip("-").partition("=")[0] for word in words if word.startswith("--")} | {
-        word for word in words if len(word) > 1 and word[0] == "-" and word[1].isalpha()
-    }
+def number(value: float) -> str:
+    """As short as can be, and exact; VW takes no "1e+06" for a whole number."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _sets_bits(words: list[str]) -> bool:
-    return bool({"-b", "bit_precision"} & _flag_names(words))
+def flag_names(flags: str) -> set[str]:
+    """The names of the flags on a line, without dashes and values."""
+    return {word.lstrip("-") for word in _words(flags) if word.startswith("-") and word.lstrip("-")[:1].isalpha()}
+
+
+def _words(flags: str) -> list[str]:
+    """The line cut up as a shell does; `--name=value` are two words."""
+    words: list[str] = []
+    for word in shlex.split(flags):
+        words += word.split("=", 1) if word.startswith("--") else [word]
+    return words
+
+
+def _has_fixed_actions(names: set[str]) -> bool:
+    """Whether one example is scored for all classes. VW turns its own --cb_explore into --cb_explore_adf."""
+    return "cb_explore_adf" not in names and bool({"fastcb", "cb_force_legacy"} & names)
 
 
 # The paper gives the grid of the first three. The others' are our choice: three confidence widths for RegCB, three

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm
+from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm, flag_names
 
 _QUICK_STEPS = (0.1, 1.0, 10.0)
 _QUICK = {
@@ -94,29 +95,56 @@ def _algorithms(text: Mapping[str, Any], path: Path) -> list[Algorithm]:
     if unknown or not isinstance(tables, dict) or not tables:
         raise BadGrid(
             f"{path} must have the table 'algorithms' and may have 'steps'"
-            + (f", but has {', '.join(sorted(unknown))}" if unknown else "")
+            + (f", but has {', '.join(sorted(map(str, unknown)))}" if unknown else "")
             + f". A file looks like this:\n\n{EXAMPLE}"
         )
     steps = {"steps": text["steps"]} if "steps" in text else {}
-    return [_algorithm(path, name, {**steps, **(table or {})}) for name, table in tables.items()]
+    return [_algorithm(path, name, steps, table) for name, table in tables.items()]
 
 
-def _algorithm(path: Path, name: str, table: Mapping[str, Any]) -> Algorithm:
-    values = {key: _values(path, f"{name}: {key}", value) for key, value in table.items() if key != "flags"}
-    if "flags" not in table:
-        if name not in BUILT_IN:
-            raise BadGrid(f"{path}: {name} is not built in and has no 'flags', a line such as '--cbify {{K}} ...'.")
-        return BUILT_IN[name].with_values(**values)
-    flags = table["flags"]
+def _algorithm(path: Path, name: object, steps: Mapping[str, Any], table: object) -> Algorithm:
+    if not isinstance(name, str):
+        raise BadGrid(f"{path}: the name of an algorithm must be text, not {name!r}. Put it in quotes.")
+    if not isinstance(table, dict | None) or not all(isinstance(key, str) for key in table or ()):
+        raise BadGrid(f"{path}: {name} must be a table of flags with the values to try, not {table!r}.")
+    given = {**steps, **(table or {})}
+    values = {key: _values(path, f"{name}: {key}", value) for key, value in given.items() if key != "flags"}
+    if "flags" in given:
+        algorithm = Algorithm(name, given["flags"])
+        taken = _names_in(path, algorithm) & {*values, *(("learning_rate", "l") if "steps" in values else ())}
+    elif name in BUILT_IN:
+        algorithm = BUILT_IN[name]
+        taken = flag_names(algorithm.flags) & set(values)
+    else:
+        raise BadGrid(f"{path}: {name} is not built in and has no 'flags', a line such as '--cbify {{K}} ...'.")
+    if taken:  # VW would go by the flags and ignore the values
+        raise BadGrid(
+            f"{path}: the flags of {name} set {', '.join(sorted(taken))}, which would have values to try, too ('steps' "
+            "are those of learning_rate). Say it in one place."
+        )
+    return algorithm.with_values(**values)
+
+
+def _names_in(path: Path, algorithm: Algorithm) -> set[str]:
+    flags = algorithm.flags
     if not isinstance(flags, str) or "{K}" not in flags:
         raise BadGrid(
-            f"{path}: the flags of {name} must be a line with {{K}} for the number of classes, not {flags!r}."
+            f"{path}: the flags of {algorithm.name} must be a line with {{K}} for the number of classes, not {flags!r}."
         )
-    return Algorithm(name, flags).with_values(**values)
+    try:
+        return flag_names(flags)
+    except ValueError as problem:
+        raise BadGrid(f"{path}: the flags of {algorithm.name} cannot be read: {problem} in {flags!r}.") from problem
 
 
 def _values(path: Path, what: str, values: Any) -> tuple[float, ...]:
     given = values if isinstance(values, list) else [values]
-    if not given or any(isinstance(value, bool) or not isinstance(value, int | float) for value in given):
+    if not given or not all(_is_number(value) for value in given):
         raise BadGrid(f"{path}: {what} must be a list of numbers, not {values!r}.")
+    if what.endswith(": steps") and min(given) <= 0:
+        raise BadGrid(f"{path}: {what} must be above 0, not {min(given)}.")
     return tuple(dict.fromkeys(float(value) for value in given))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb import _engine
-from vw_fastcb.bakeoff.algorithms import BUILT_IN, Configuration
+from vw_fastcb.bakeoff.algorithms import BUILT_IN, Configuration, number
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, Entry
 from vw_fastcb.bakeoff.layout import Layout, layout
 from vw_fastcb.bakeoff.store import DatasetInfo, PassResult, pack
@@ -53,7 +53,9 @@ def run_unit(unit: Unit) -> Outcome:
         try:
             passes += [_run_pass(ready, configuration, shuffle, unit) for shuffle in unit.shuffles]
         except RuntimeError as problem:
-            what = f"{configuration.algorithm} {configuration.text}, step {configuration.step:g}".replace(" ,", ",")
+            what = f"{configuration.algorithm} {configuration.text}, step {number(configuration.step)}".replace(
+                " ,", ","
+            )
             return Outcome(unit, ready.info, passes, f"{unit.entry.name}: {what}: {problem}")
     return Outcome(unit, ready.info, passes)
 
@@ -72,7 +74,8 @@ def order_of_rows(rows: int, seed: int, shuffle: int, max_rows: int | None = Non
 
 def layout_for(configuration: Configuration, columns: int, classes: int) -> Layout:
     """The names of the columns and the size of VW's table that a configuration is run with."""
-    least_bits = 0 if configuration.algorithm in BUILT_IN else _BITS_OF_STRANGERS
+    built_in = BUILT_IN.get(configuration.algorithm)
+    least_bits = 0 if built_in and built_in.flags == configuration.flags else _BITS_OF_STRANGERS
     return layout(columns, classes, configuration.copies, least_bits)
 
 

@@ -1,5 +1,6 @@
 """A pass in process is the pass of `vw-fastcb` on the same data, flags and order: every round, not only on average."""
 
+import re
 import zlib
 from pathlib import Path
 
@@ -81,6 +82,38 @@ def test_every_algorithm_loses_the_rounds_that_the_program_loses(entry, tmp_path
         expected = losses_of_program(dataset, configuration, tmp_path)
         assert len(expected) == min(_ROUNDS, dataset.rows)
         np.testing.assert_array_equal(losses_in_process(dataset, configuration), expected, str(configuration))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--cbify {K} --squarecb",  # VW makes it --cb_explore_adf
+        "--cbify={K} --cb_explore {K}",
+        "--cbify {K} --regcb",
+        "--cbify {K} --bag 3",
+        "--cbify {K} --cb_explore {K} --cb_force_legacy",
+        "--cbify {K} --fastcb",
+        "--cbify {K} --cb_explore_adf --fastcb",
+    ],
+)
+def test_flags_of_ones_own_lose_as_the_program_does_also_where_names_of_columns_are_hashed(flags, tmp_path):
+    dataset = next(entry for entry in _ENTRIES if entry.name == "keel/segment").load()
+    (configuration,) = Algorithm("own", flags, steps=(0.5,)).configurations()
+    mine = losses_in_process(dataset, configuration)
+    np.testing.assert_array_equal(mine, losses_of_program(dataset, configuration, tmp_path))
+    text = (tmp_path / "data.vw").read_text()
+    (tmp_path / "hashed.vw").write_text(re.sub(r" (\d+:)", r" f\1", text))
+    words = configuration.command_line(dataset.n_classes, 24)
+    ok(*words, "-d", tmp_path / "hashed.vw", "-p", tmp_path / "named.txt", "--quiet")
+    named = np.loadtxt(tmp_path / "named.txt").astype(np.int64)
+    order = order_of_rows(dataset.rows, 0, 0, _ROUNDS)
+    np.testing.assert_array_equal(mine, named != dataset.labels[order] + 1)
+
+
+def test_flags_under_the_name_of_a_built_in_algorithm_get_the_room_of_ones_own():
+    (own,) = Algorithm("FastCB.L", "--cbify {K} --fastcb -q ::", steps=(0.5,)).configurations()
+    assert layout_for(own, 10, 3).bits >= 18
+    assert layout_for(BUILT_IN["FastCB.L"].configurations()[0], 10, 3).bits < 10
 
 
 @pytest.mark.parametrize("algorithm", BUILT_IN.values(), ids=lambda algorithm: algorithm.name)

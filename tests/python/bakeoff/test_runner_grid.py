@@ -1,6 +1,6 @@
 import pytest
 
-from vw_fastcb.bakeoff.algorithms import BUILT_IN
+from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm
 from vw_fastcb.bakeoff.grid import EXAMPLE, BadGrid, find_grid
 
 
@@ -50,6 +50,14 @@ def test_the_example_file_is_a_grid_in_toml_and_in_yaml(tmp_path):
         ('[algorithms.mine]\nflags = "--oaa 3"', "{K} for the number of classes"),
         ('[algorithms."FastCB.L"]\ngamma_scale = ["big"]', "must be a list of numbers"),
         ('[algorithms."FastCB.L"]\ngamma_scale = []', "must be a list of numbers"),
+        ('steps = [0.1, -1]\n[algorithms."FastCB.L"]', "steps must be above 0, not -1"),
+        ('[algorithms."FastCB.L"]\ngamma_scale = [nan]', "must be a list of numbers"),
+        ('[algorithms."FastCB.L"]\ncb_explore = [3]', "set cb_explore"),
+        ('[algorithms.mine]\nflags = "--cbify {K} --epsilon 0.3"\nepsilon = [0.1]', "set epsilon"),
+        ('[algorithms.mine]\nflags = "--cbify {K} --epsilon=0.3"\nepsilon = [0.1]', "set epsilon"),
+        ('steps = [1]\n[algorithms.mine]\nflags = "--cbify {K} -l 0.3"', "set l,"),
+        ("[algorithms.mine]\nflags = '--cbify {K} \"'", "No closing quotation"),
+        ("[algorithms]\nmine = 5", "must be a table of flags with the values to try, not 5"),
         ("steps = [", "is not a TOML file"),
     ],
 )
@@ -58,6 +66,24 @@ def test_a_wrong_grid_file_is_refused_with_what_is_wrong(tmp_path, text, message
     with pytest.raises(BadGrid) as refusal:
         find_grid(str(tmp_path / "g.toml"))
     assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["algorithms: {1: {steps: 1}}", "algorithms: {FastCB.L: [1, 2]}", "algorithms: {FastCB.L: a}"]
+)
+def test_a_wrong_yaml_file_is_refused_too(tmp_path, text):
+    (tmp_path / "g.yaml").write_text(text)
+    with pytest.raises(BadGrid, match="must be"):
+        find_grid(str(tmp_path / "g.yaml"))
+
+
+def test_values_are_given_to_vw_as_they_are_written():
+    tried = (1_000_000.0, 0.12345678, 0.12345679, 1e-7, 0.1)
+    configurations = Algorithm("own", "--cbify {K}", {"seed": tried}, steps=(2.0,)).configurations()
+    assert [one.text for one in configurations] == [
+        *("seed=1000000", "seed=0.12345678", "seed=0.12345679", "seed=1e-07", "seed=0.1"),
+    ]
+    assert configurations[0].command_line(3, 18)[2:6] == ["--seed", "1000000", "--learning_rate", "2"]
 
 
 def test_an_unknown_grid_is_refused_with_an_example():
