@@ -84,6 +84,12 @@ class Algorithm:
     parameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
     steps: Sequence[float] = STEPS
 
+    @property
+    def description(self) -> str:
+        """The flags, and behind semicolons what is tried."""
+        tried = {**self.parameters, "step": self.steps}
+        return "; ".join([self.flags, *(f"{name} in {', '.join(map(number, tried[name]))}" for name in tried)])
+
     def configurations(self) -> list[Configuration]:
         """Every combination, in a fixed order."""
         combinations = [

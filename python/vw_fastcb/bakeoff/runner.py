@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from vw_fastcb.bakeoff import analysis
 from vw_fastcb.bakeoff.algorithms import Configuration
@@ -34,6 +35,7 @@ class Plan:
     shuffles: int = 10  # fresh shuffles, with curves, of the sets that show most
     curve_sets: int = 3
     max_rows: int | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)  # to be noted in the store
 
     def configurations(self) -> list[Configuration]:
         """Every configuration of every algorithm, in a fixed order."""
@@ -52,6 +54,8 @@ class Progress:
     passes_total: int = 0
     sets_total: int = 0
     left_of_set: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What one should know of the sets that are the user's own, as far as they were read."""
 
     @property
     def sets(self) -> int:
@@ -66,7 +70,9 @@ def run(plan: Plan, store: Store, workers: Workers, on_progress: OnProgress) -> 
     """Runs what the store does not have yet. It can be ended at any moment and started again."""
     _check_grid(plan.grid)
     _claim(store, plan)
+    store.forget_broken()
     entries = sorted(plan.entries, key=_effort_of_set, reverse=True)  # the largest first: the time left is known early
+    entries = _unchanged(entries, store)
     for phase, units in (("grid", _grid_units), ("fresh shuffles", _fresh_units)):
         progress = _planned(phase, list(units(entries, plan, store)), len(entries))
         on_progress(progress)
@@ -74,13 +80,24 @@ def run(plan: Plan, store: Store, workers: Workers, on_progress: OnProgress) -> 
 
 
 def _check_grid(grid: Grid) -> None:
-    """Lets every algorithm play three rounds, so that a wrong flag is known now and not in an hour."""
+    """Lets every algorithm play three rounds with every value, so that a wrong one is known now and not in an hour."""
     toy = Dataset("toy", "", np.eye(3, 2, dtype=np.float32), np.array([0, 1, 0]), ("a", "b"))
     for algorithm in grid.algorithms:
         entry = Entry("three rounds to check the flags", algorithm.flags, lambda: toy)
-        outcome = run_unit(Unit(entry, tuple(algorithm.configurations()[:1]), (0,), seed=0))
+        outcome = run_unit(Unit(entry, _every_value_once(algorithm.configurations()), (0,), seed=0))
         if outcome.broken:
             raise BadGrid(f"{outcome.broken} (flags: {algorithm.flags})")
+
+
+def _every_value_once(configurations: list[Configuration]) -> tuple[Configuration, ...]:
+    seen: set[tuple[str, float]] = set()
+    chosen = []
+    for one in configurations:
+        values = {*one.parameters, ("step", one.step)}
+        if not values <= seen:
+            seen |= values
+            chosen.append(one)
+    return tuple(chosen)
 
 
 def _claim(store: Store, plan: Plan) -> None:
@@ -94,7 +111,39 @@ def _claim(store: Store, plan: Plan) -> None:
                 f"{store.path} was made with {key} {there[key]}, now it is {value}. Give --{flag} as before, or choose "
                 f"another --out."
             )
-    store.set_meta(mine)
+    for algorithm in plan.grid.algorithms:
+        key = f"flags.{algorithm.name}"
+        mine[key] = algorithm.description
+        flags = there.get(key, algorithm.flags).partition(";")[0]
+        if flags != algorithm.flags:
+            raise BadStore(
+                f"{store.path} was made with the flags '{flags}' for {algorithm.name}, now they are "
+                f"'{algorithm.flags}'. Give the algorithm another name, or choose another --out."
+            )
+    store.set_meta({**plan.facts, **mine})
+
+
+def _unchanged(entries: Iterable[Entry], store: Store) -> list[Entry]:
+    """The entries without those files whose data are not those of the earlier results."""
+    fingerprints = _fingerprints(store)
+    same = []
+    for entry in entries:
+        # Built-in sets are compared when they are loaded; a file may have changed though nothing is left to run on it.
+        earlier = fingerprints.get(entry.name) if entry.shape is None else None
+        info = run_unit(Unit(entry, (), (), seed=0)).info if earlier else None
+        if info is None or info.fingerprint == earlier:
+            same.append(entry)
+        else:
+            store.add_broken(entry.name, entry.source, _changed(entry.name))
+    return same
+
+
+def _fingerprints(store: Store) -> dict[str, str]:
+    return dict(store.datasets()[["name", "fingerprint"]].itertuples(index=False))
+
+
+def _changed(name: str) -> str:
+    return f"{name}: the data are not those of the earlier results. Choose another --out."
 
 
 def _grid_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
@@ -109,8 +158,9 @@ def _grid_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[
 
 def _fresh_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
     results, datasets = analysis.mean_over_orders(store.results()), store.datasets()
-    results = results[results["shuffle"] == 0]
     known = {(one.algorithm, one.text, one.step): one for one in plan.configurations()}
+    planned = pd.MultiIndex.from_frame(results[["algorithm", "configuration", "step"]]).isin(list(known))
+    results = results[(results["shuffle"] == 0) & planned]  # the store may have those of a larger grid
     best_of = analysis.best_configurations(results)
     drawn = set(analysis.curve_sets(results, datasets, plan.curve_sets)) if plan.shuffles and len(results) else set()
     for entry in entries:
@@ -142,8 +192,10 @@ def _run_phase(progress: Progress, store: Store, workers: Workers, on_progress: 
         for outcome in workers.run(progress.units):
             writer.take(outcome)
             progress.work += _effort_of(outcome.unit)
-            progress.passes += len(outcome.unit.configurations) * len(outcome.unit.shuffles)
+            progress.passes += len(outcome.passes)
             progress.left_of_set[outcome.unit.entry.name] -= 1
+            if outcome.unit.entry.shape is None:
+                progress.notes[outcome.unit.entry.name] = outcome.notes
             on_progress(progress)
     finally:
         writer.commit()
@@ -155,7 +207,7 @@ class _Writer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: list[tuple[DatasetInfo, list[PassResult]]] = []
-        self._fingerprints = dict(store.datasets()[["name", "fingerprint"]].itertuples(index=False))
+        self._fingerprints = _fingerprints(store)
         self._committed = time.monotonic()
 
     def take(self, outcome: Outcome) -> None:
@@ -163,8 +215,7 @@ class _Writer:
         if outcome.info is not None:
             info = outcome.info
             if self._fingerprints.setdefault(info.name, info.fingerprint) != info.fingerprint:
-                reason = f"{info.name}: the data are not those of the earlier results. Choose another --out."
-                self._store.add_broken(entry.name, entry.source, reason)
+                self._store.add_broken(entry.name, entry.source, _changed(info.name))
                 return
             self._waiting.append((info, outcome.passes))
         if outcome.broken:

@@ -128,8 +128,13 @@ class Store:
                     if one.losses is not None:
                         self._connection.execute("INSERT INTO curves VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, one.losses))
 
+    def forget_broken(self) -> None:
+        """Forgets which sets could not be used: each start tries them again."""
+        with self._connection:
+            self._connection.execute("DELETE FROM broken")
+
     def add_broken(self, name: str, source: str, reason: str) -> None:
-        """Notes why a set could not be used. It is tried again at the next start."""
+        """Notes why a set could not be used."""
         with self._connection:
             self._connection.execute("INSERT OR REPLACE INTO broken VALUES (?, ?, ?)", (name, source, reason))
 

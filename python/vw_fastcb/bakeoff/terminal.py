@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -11,24 +12,24 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
+import pandas as pd
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from vw_fastcb.bakeoff import analysis
 from vw_fastcb.bakeoff.backends import BadBackend, Workers
 from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
 from vw_fastcb.bakeoff.grid import BadGrid, find_grid
+from vw_fastcb.bakeoff.progress import shown
 from vw_fastcb.bakeoff.runner import OnProgress, Plan, Progress, run
 from vw_fastcb.bakeoff.store import FILE, BadStore, Store
 
-_SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_BETWEEN_NOTES = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,34 +55,45 @@ class Request:
 
 def run_bakeoff(request: Request) -> int:
     """Runs a bake-off and writes its report; returns the exit code."""
-    log = Console(stderr=True)
+    log = _plain(stderr=True)
     try:
         return _run(request, log)
-    except (BadBackend, BadGrid, BadStore, NoDatasets, OSError) as problem:
-        log.print(f"fastcb bakeoff: {escape(str(problem))}", highlight=False, soft_wrap=True)
+    except (BadBackend, BadGrid, BadStore, NoDatasets) as problem:
+        log.print(f"fastcb bakeoff: {problem}")
         return 1
-    except sqlite3.Error as problem:
-        place = escape(str(request.out / FILE))
-        log.print(
-            f"fastcb bakeoff: {place}: {escape(str(problem))}. Does another bake-off write there?", soft_wrap=True
-        )
-        return 1
+    except (OSError, sqlite3.Error) as problem:
+        log.print(f"fastcb bakeoff: {request.out / FILE}: {problem}")
+        _leave(1)
     except KeyboardInterrupt:
         log.print(f"Stopped. What was done is in {request.out / FILE}; the same command goes on from there.")
-        sys.stdout.flush()
-        # Threads that are inside the engine cannot be interrupted, and nobody waits for what they do.
-        os._exit(130)
+        _leave(130)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process. Threads that are inside the engine cannot be interrupted, and nobody waits for what they do."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def run_report(folder: Path) -> int:
     """Writes the report of a store; returns the exit code."""
+    log = _plain(stderr=True)
     try:
         page = _write_report(folder)
-    except (FileNotFoundError, ValueError) as problem:
-        Console(stderr=True).print(f"fastcb bakeoff report: {escape(str(problem))}", highlight=False, soft_wrap=True)
+    except (BadStore, FileNotFoundError, ValueError) as problem:
+        log.print(f"fastcb bakeoff report: {problem}")
         return 1
-    Console().print(f"Report: [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)
+    except (sqlite3.Error, pd.errors.DatabaseError) as problem:
+        log.print(f"fastcb bakeoff report: {folder / FILE} is damaged, or not the store of a bake-off: {problem}")
+        return 1
+    _plain().print(f"Report: {page}")
     return 0
+
+
+def _plain(stderr: bool = False) -> Console:
+    """A console that prints names as they are, whatever brackets they have."""
+    return Console(stderr=stderr, markup=False, highlight=False, soft_wrap=True)
 
 
 def _write_report(folder: Path) -> Path:
@@ -103,18 +115,18 @@ def _run(request: Request, log: Console) -> int:
         shuffles=request.shuffles,
         max_rows=request.max_rows,
     )
-    request.out.mkdir(parents=True, exist_ok=True)
     with (
+        _alone_in(request.out),
         Store(request.out / FILE) as store,
         Workers(request.backend, request.jobs, request.address) as workers,
-        _shown_progress(log) as on_progress,
+        shown(log) as show,
     ):
-        store.set_meta(_facts(request, plan, workers, store.meta()))
-        run(plan, store, workers, on_progress)
-        seconds = time.monotonic() - start
-        spent = float(store.meta().get("seconds", 0)) + seconds
-        store.set_meta({"finished": _now(), "seconds": f"{spent:.1f}"})
+        clock = _Clock(store)
+        run(replace(plan, facts=_facts(request, plan, workers, store.meta())), store, workers, clock.also(show))
+        clock.note()
+        store.set_meta({"finished": _now()})
         summary = _summary(store, request)
+    seconds = time.monotonic() - start
     wanted = request.with_report and summary["passes"]
     page = _write_report(request.out) if wanted else None
     if request.as_json:
@@ -122,6 +134,46 @@ def _run(request: Request, log: Console) -> int:
     else:
         _print_summary(summary, page, seconds, log)
     return 0 if summary["passes"] else 1
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Makes the folder, and keeps other bake-offs out of it; the system forgets the lock when the process ends."""
+    if folder.exists() and not folder.is_dir():
+        raise BadStore(f"{folder} is a file. --out takes a folder, which is made where there is none.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            raise BadStore(
+                f"another bake-off is running in {folder}. Wait for it, or choose another --out."
+            ) from problem
+        yield
+
+
+class _Clock:
+    """Notes in the store how long its results took, over all starts, also those that were ended early."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._before = float(store.meta().get("seconds", 0))
+        self._start = self._noted = time.monotonic()
+
+    def also(self, show: OnProgress) -> OnProgress:
+        """Shows progress, and notes the time now and then."""
+
+        def show_and_note(progress: Progress) -> None:
+            show(progress)
+            if time.monotonic() - self._noted > _SECONDS_BETWEEN_NOTES:
+                self.note()
+
+        return show_and_note
+
+    def note(self) -> None:
+        """Notes the time until now."""
+        self._noted = time.monotonic()
+        self._store.set_meta({"seconds": f"{self._before + self._noted - self._start:.1f}"})
 
 
 def _facts(request: Request, plan: Plan, workers: Workers, there: dict[str, str]) -> dict[str, str]:
@@ -144,72 +196,11 @@ def _facts(request: Request, plan: Plan, workers: Workers, there: dict[str, str]
             facts[f"version.{package}"] = version(package)
         except (ImportError, ValueError):
             continue  # a source that is not a package
-    for algorithm in plan.grid.algorithms:
-        tried = [f"{name} in {_values(values)}" for name, values in algorithm.parameters.items()]
-        facts[f"flags.{algorithm.name}"] = "; ".join([algorithm.flags, *tried, f"step in {_values(algorithm.steps)}"])
     return facts
-
-
-def _values(values: object) -> str:
-    return ", ".join(f"{value:g}" for value in values)  # type: ignore[attr-defined]
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-@contextmanager
-def _shown_progress(log: Console) -> Iterator[OnProgress]:
-    """A bar in a terminal; in a file or a pipe, where a bar cannot move, a line now and then."""
-    if not log.is_terminal:
-        yield _ProgressLines(log)
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        TextColumn("{task.percentage:>3.0f}% {task.fields[sets]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=log, speed_estimate_period=120) as bar:
-        tasks = {}
-
-        def show(progress: Progress) -> None:
-            if progress.phase not in tasks:
-                tasks[progress.phase] = bar.add_task(progress.phase, total=progress.work_total or 1, sets="")
-            work = progress.work if progress.passes_total else 1
-            bar.update(tasks[progress.phase], completed=work, sets=_counts(progress))
-
-        yield show
-
-
-class _ProgressLines:
-    """Prints a line when a phase begins, then about every half minute."""
-
-    def __init__(self, log: Console) -> None:
-        self._log = log
-        self._phase = ""
-        self._started = 0.0
-        self._printed = 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if progress.phase != self._phase:
-            self._phase, self._started, self._printed = progress.phase, now, now
-            self._print(f"{progress.phase}: {progress.passes_total:,} passes to run")
-        elif now - self._printed >= _SECONDS_BETWEEN_LINES and progress.work:
-            self._printed = now
-            done = progress.work / progress.work_total
-            left = timedelta(seconds=round((now - self._started) * (1 / done - 1)))
-            self._print(f"{progress.phase} {done:.0%} {_counts(progress)} left {left}")
-
-    def _print(self, line: str) -> None:
-        self._log.print(line, highlight=False, soft_wrap=True)
-
-
-def _counts(progress: Progress) -> str:
-    return f"{progress.sets}/{progress.sets_total} sets {progress.passes:,} passes"
 
 
 def _summary(store: Store, request: Request) -> dict[str, object]:
@@ -228,10 +219,10 @@ def _summary(store: Store, request: Request) -> dict[str, object]:
 
 
 def _print_summary(summary: dict[str, object], page: Path | None, seconds: float, log: Console) -> None:
-    out = Console()
+    out = _plain()
     for reason in summary["broken"].values():  # type: ignore[attr-defined]
-        log.print(f"[yellow]skipped[/] {escape(reason)}", highlight=False, soft_wrap=True)
-    words = f"{summary['passes']:,} passes over {summary['datasets']} data sets are in [bold]{summary['store']}[/]"
-    out.print(f"{words} ({seconds:.0f} s).", highlight=False, soft_wrap=True)
+        log.print(f"skipped {reason}", style="yellow")
+    passes = f"{summary['passes']:,} passes over {summary['datasets']} data sets"
+    out.print(f"{passes} are in {summary['store']} ({seconds:.0f} s).")
     if page is not None:
-        out.print(f"Report: [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)
+        out.print(f"Report: {page}")

@@ -40,6 +40,7 @@ class Outcome:
     info: DatasetInfo | None
     passes: list[PassResult]
     broken: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def run_unit(unit: Unit) -> Outcome:
@@ -57,7 +58,7 @@ def run_unit(unit: Unit) -> Outcome:
                 " ,", ","
             )
             return Outcome(unit, ready.info, passes, f"{unit.entry.name}: {what}: {problem}")
-    return Outcome(unit, ready.info, passes)
+    return Outcome(unit, ready.info, passes, notes=ready.notes)
 
 
 @lru_cache(maxsize=_MOST_ORDERS)
@@ -86,6 +87,7 @@ class _Ready:
     info: DatasetInfo
     features: tuple[NDArray[Any], ...]
     labels: NDArray[np.int64]
+    notes: tuple[str, ...]
 
     @classmethod
     def of(cls, dataset: Dataset) -> _Ready:
@@ -95,7 +97,7 @@ class _Ready:
             if isinstance(rows, np.ndarray)
             else (rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64))
         )
-        return cls(DatasetInfo.of(dataset), features, dataset.labels)
+        return cls(DatasetInfo.of(dataset), features, dataset.labels, dataset.notes)
 
 
 class _ReadyDatasets:

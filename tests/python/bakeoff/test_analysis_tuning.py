@@ -13,6 +13,7 @@ from vw_fastcb.bakeoff.analysis.tuning import (
     fixed_losses,
     incomplete_sets,
     mean_over_orders,
+    orders_of,
     parameters,
     rounds_of,
     tuned_losses,
@@ -176,6 +177,15 @@ def test_regret_is_the_mean_gap_to_the_floor():
     assert row["loss"] == pytest.approx(0.25)
     assert row["regret"] == pytest.approx(0.1)
     assert row["regret_error"] == pytest.approx(0.1)  # gaps 0.2 and 0: deviation 0.1414, over sqrt(2)
+
+
+def test_orders_that_an_algorithm_did_not_have_count_for_none():
+    first = grid([("s", "A", "x=1", 1.0, 0.3), ("s", "B", "x=1", 1.0, 0.3)])
+    second = grid([("s", "A", "x=1", 1.0, 0.9)], shuffle=-1)
+    frame = pd.concat([first, second])
+    assert tuned_losses(mean_over_orders(frame)).loc["s"].to_dict() == {"A": 0.3, "B": 0.3}
+    assert orders_of(frame) == 1
+    assert incomplete_sets(frame) == []
 
 
 def test_sensitivity_tunes_all_but_gamma():

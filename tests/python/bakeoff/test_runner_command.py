@@ -182,3 +182,102 @@ def test_data_that_changed_are_not_mixed_with_earlier_results(tmp_path):
     assert broken["name"].tolist() == ["keel/iris"]
     assert "not those of the earlier results" in broken["reason"][0]
     assert set(results[results["algorithm"] == "Supervised.S"]["dataset"]) == {"keel/wine", "keel/tae", "keel/sonar"}
+
+
+def own_grid(folder, flags: str, more: str = ""):
+    path = folder / "own.toml"
+    path.write_text(f'steps = [0.5]\n[algorithms.own]\nflags = "{flags}"\n{more}')
+    return ("--grid", str(path), "--datasets", "iris", "--repeats", "0", "--shuffles", "0")
+
+
+def test_results_of_other_flags_are_not_taken_for_those_of_these(tmp_path):
+    run_alone(tmp_path, *own_grid(tmp_path, "--cbify {K} --cb_explore_adf --bag 2"))
+    before = contents(tmp_path)
+    other = fails(tmp_path, *own_grid(tmp_path, "--cbify {K} --cb_explore_adf --bag 3"))
+    assert "was made with the flags '--cbify {K} --cb_explore_adf --bag 2' for own" in other
+    assert contents(tmp_path) == before
+    with Store(tmp_path / FILE) as store:
+        assert store.meta()["flags.own"] == "--cbify {K} --cb_explore_adf --bag 2; step in 0.5"
+
+
+def test_a_value_that_vw_refuses_is_known_before_anything_runs(tmp_path):
+    grid = own_grid(tmp_path, "--cbify {K} --cb_explore_adf", "epsilon = [0.1, 2.5]")
+    assert "epsilon=2.5" in fails(tmp_path, *grid)
+    assert rows_of(tmp_path) == 0
+
+
+def test_a_smaller_grid_in_the_same_folder_goes_on(tmp_path):
+    few = ("--datasets", "iris,wine", "--algorithms", "FastCB.L", "--repeats", "1", "--shuffles", "1")
+    run_alone(tmp_path, *few)
+    whole = rows_of(tmp_path)
+    run_alone(tmp_path, *few, "--grid", "quick")
+    assert rows_of(tmp_path) >= whole
+
+
+def test_only_one_bakeoff_runs_in_a_folder(tmp_path):
+    first = subprocess.Popen(command(tmp_path, *_SLOW), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while rows_of(tmp_path) == 0 and first.poll() is None:
+            time.sleep(0.05)
+        assert "another bake-off is running in" in fails(tmp_path, *_SMALL)
+    finally:
+        first.kill()
+        first.wait()
+    run_alone(tmp_path, *_SMALL)
+
+
+def test_a_file_that_changed_is_not_taken_for_what_it_was(tmp_path):
+    folder, out = tmp_path / "data", tmp_path / "out"
+    folder.mkdir()
+    rows = "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(90))
+    (folder / "mine.csv").write_text("x,class\n" + rows)
+    options = ("--grid", "quick", "--algorithms", "FastCB.L", "--folder", str(folder), "--repeats", "0")
+    run_alone(out, *options)
+    before = contents(out)["results"]
+    (folder / "mine.csv").write_text("x,class\n" + rows.replace("3,", "9,"))
+    again = subprocess.run(command(out, *options), capture_output=True, text=True, timeout=300, check=True)
+    assert "data/mine.csv: the data are not those of the earlier results" in again.stderr
+    assert contents(out)["results"] == before
+    (folder / "mine.csv").write_text("x,class\n" + rows)
+    again = subprocess.run(command(out, *options), capture_output=True, text=True, timeout=300, check=True)
+    assert "skipped" not in again.stderr
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "out").write_text("")
+    assert "is a file. --out takes a folder" in fails(tmp_path / "out", *_SMALL)
+
+
+def test_a_folder_may_have_brackets_in_its_name(tmp_path):
+    out = tmp_path / "o[/x][bold]9"
+    result = subprocess.run(command(out, *_SMALL), capture_output=True, text=True, timeout=300, check=True)
+    assert str(out / FILE) in result.stdout
+
+
+@pytest.mark.parametrize(
+    "damage", [b"SQLite format 3\0" + bytes(5000), b"no store at all, but long enough to be one" * 9]
+)
+def test_the_report_of_a_damaged_store_is_refused_in_a_sentence(tmp_path, damage):
+    (tmp_path / FILE).write_bytes(damage)
+    words = [command(tmp_path)[0], "bakeoff", "report", str(tmp_path)]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 1
+    assert FILE in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_time_of_a_run_that_was_ended_early_counts(tmp_path):
+    process = subprocess.Popen(command(tmp_path, *_SLOW, "--jobs", "1"), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while "seconds" not in facts(tmp_path) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    assert float(facts(tmp_path)["seconds"]) > 1
+
+
+def facts(out) -> dict[str, str]:
+    if not rows_of(out):
+        return {}
+    with Store(out / FILE) as store:
+        return store.meta()

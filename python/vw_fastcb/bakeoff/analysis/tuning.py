@@ -9,21 +9,34 @@ import pandas as pd
 _RUN = ["dataset", "algorithm", "configuration", "step"]
 
 
+def on_shared_orders(results: pd.DataFrame) -> pd.DataFrame:
+    """The results without the grid's passes over orders of the rows (shuffles 0, -1, ...) that not every algorithm had.
+
+    The best on the mean of several orders owes less to luck than the best on one: they must not be compared.
+    """
+    on_grid = results["shuffle"] <= 0
+    algorithms = results.loc[on_grid].groupby("shuffle")["algorithm"].nunique()
+    shared = algorithms.index[algorithms == algorithms.max()]
+    return results[~on_grid | results["shuffle"].isin(shared)]
+
+
 def mean_over_orders(results: pd.DataFrame) -> pd.DataFrame:
-    """The same results, the grid's passes over several orders of the rows (shuffles 0, -1, ...) made one of shuffle 0.
+    """The same results, the grid's passes over the orders that all algorithms had made one of shuffle 0.
 
     Its loss is their mean. Its rounds are those of one pass: significance is judged as for one, which is cautious.
     """
     if not (results["shuffle"] < 0).any():
         return results
+    results = on_shared_orders(results)
     on_grid = results["shuffle"] <= 0
     means = results[on_grid].groupby(_RUN, as_index=False, observed=True).agg({"rounds": "max", "loss": "mean"})
     return pd.concat([means.assign(shuffle=0)[results.columns], results[~on_grid]], ignore_index=True)
 
 
 def orders_of(results: pd.DataFrame) -> int:
-    """On how many orders of the rows the grid ran."""
-    return int(results.loc[results["shuffle"] <= 0, "shuffle"].nunique())
+    """On how many orders of the rows the grid ran with every algorithm."""
+    shared = on_shared_orders(results)
+    return int(shared.loc[shared["shuffle"] <= 0, "shuffle"].nunique())
 
 
 def grid_of(results: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +46,8 @@ def grid_of(results: pd.DataFrame) -> pd.DataFrame:
 
 def incomplete_sets(results: pd.DataFrame) -> list[str]:
     """Sets on which an algorithm lacks a part of its grid: a best of fewer configurations must not be compared."""
-    grid = results[(results["shuffle"] <= 0) & results["loss"].notna()]
+    shared = on_shared_orders(results)
+    grid = shared[(shared["shuffle"] <= 0) & shared["loss"].notna()]
     cells = grid.groupby(["dataset", "algorithm"]).size().unstack(fill_value=0)
     return sorted(cells.index[(cells < cells.max()).any(axis=1)])
 
