@@ -126,11 +126,15 @@ class Server:
 
     def _remember(self, problem: Exception | None) -> None:
         """Keeps in mind whether the server answered, be it with an error, or cannot be reached."""
-        if not _no_connection(problem):
+        import requests  # noqa: PLC0415, comes with the client
+
+        if not isinstance(problem, requests.ConnectionError):
             _answered.add(self.base_url)
             _unreachable.pop(self.base_url, None)
         elif self.base_url not in _answered:
-            _unreachable[self.base_url] = (time.monotonic(), _told(problem))
+            # Without the path that was asked for: the sentence is used for other sets, too.
+            why = getattr(next(iter(problem.args), None), "reason", problem)
+            _unreachable[self.base_url] = (time.monotonic(), _told(why))
 
     def _cannot_be_reached(self, what: str) -> str:
         return (
@@ -177,11 +181,5 @@ def _may_pass(problem: Exception) -> bool:
     return isinstance(problem, passing)
 
 
-def _no_connection(problem: Exception | None) -> bool:
-    import requests  # noqa: PLC0415, comes with the client
-
-    return isinstance(problem, requests.ConnectionError)
-
-
-def _told(problem: Exception | None) -> str:
+def _told(problem: Exception) -> str:
     return " ".join(str(problem).split())[:300] or type(problem).__name__
