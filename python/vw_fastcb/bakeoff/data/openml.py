@@ -48,7 +48,8 @@ def _read(number: int, description: Any) -> Dataset:
         raise BrokenDataset(f"{name}: OpenML names {target or 'no column'} as the target; one column was expected.")
     left_out = [*(description.ignore_attribute or []), *_listed(description.row_id_attribute)]
     dataset = declared.read(Path(description.data_file), name, target, left_out)
-    return replace(dataset, source=f"OpenML {number} ({description.name}, version {description.version})")
+    source = f"OpenML {number} ({description.name}, version {description.version})"
+    return replace(dataset, source=source, notes=(dataset.class_note, *dataset.notes))
 
 
 def _listed(value: str | None) -> list[str]:

@@ -21,7 +21,13 @@ from .dataset import BrokenDataset
 
 OFFICIAL = "https://www.openml.org"
 OVERLOADED = 107  # OpenML's code for a data base that does not answer; its other codes are final
+UNREACHABLE_SECONDS = 60.0  # for which a server that nobody could reach is not tried again
 T = TypeVar("T")
+
+# What this process knows of servers, by address: those that ever answered, and since when and why others cannot be
+# reached. Whoever changes it has the lock of a session.
+_answered: set[str] = set()
+_unreachable: dict[str, tuple[float, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -80,13 +86,21 @@ class Server:
                 openml.config.server, openml.config._root_cache_directory, openml.config.connection_n_retries = before
 
     def _patiently(self, request: Callable[[], T], what: str) -> T:
-        """Asks again, after ever longer waits, while the trouble looks as if it could pass."""
+        """Asks again, after ever longer waits, while the trouble looks as if it could pass.
+
+        The waits are for a server in trouble. Where nobody could be reached for all of them, later requests have none.
+        """
+        given_up = self.base_url in _unreachable
+        if given_up and time.monotonic() - _unreachable[self.base_url][0] < UNREACHABLE_SECONDS:
+            raise BrokenDataset(self._cannot_be_reached(what))
         for attempt in range(self.manners.tries):
             try:
                 return self._politely(request)
             except Exception as problem:
                 if not _may_pass(problem):
                     raise BrokenDataset(f"{what}: {self.base_url} says: {_told(problem)}") from problem
+                if given_up and self.base_url in _unreachable:
+                    raise BrokenDataset(self._cannot_be_reached(what)) from problem
                 if attempt == self.manners.tries - 1:
                     raise BrokenDataset(
                         f"{what}: {self.base_url} did not deliver it in {self.manners.tries} tries; the last time: "
@@ -101,9 +115,32 @@ class Server:
         if last.exists():
             time.sleep(max(0.0, min(self.manners.pause, last.stat().st_mtime + self.manners.pause - time.time())))
         try:
-            return request()
+            answer = request()
+        except Exception as problem:
+            self._remember(problem)
+            raise
         finally:
             last.touch()
+        self._remember(None)
+        return answer
+
+    def _remember(self, problem: Exception | None) -> None:
+        """Keeps in mind whether the server answered, be it with an error, or cannot be reached."""
+        import requests  # noqa: PLC0415, comes with the client
+
+        if not isinstance(problem, requests.ConnectionError):
+            _answered.add(self.base_url)
+            _unreachable.pop(self.base_url, None)
+        elif self.base_url not in _answered:
+            # Without the path that was asked for: the sentence is used for other sets, too.
+            why = getattr(next(iter(problem.args), None), "reason", problem)
+            _unreachable[self.base_url] = (time.monotonic(), _told(why))
+
+    def _cannot_be_reached(self, what: str) -> str:
+        return (
+            f"{what}: {self.base_url} cannot be reached ({_unreachable[self.base_url][1]}). Sets that are in the cache "
+            "run; start again when the network is back."
+        )
 
 
 def _client(cache_dir: Path) -> Any:

@@ -19,7 +19,12 @@ def parse(wanted: str | int | Iterable[int]) -> list[int] | None:
         return _numbers(wanted)
     shipped = SUITES / f"{wanted}.txt"
     path = shipped if re.fullmatch(r"[\w-]+", wanted) and shipped.is_file() else Path(wanted)
-    return _numbers(_without_comments(path)) if path.is_file() else None
+    if path.is_file():
+        return _numbers(_without_comments(path))
+    if re.search(r"[\s,]", wanted.strip()):  # no suite has such a name
+        wrong = re.findall(r"[^\s,]*[^\d\s,][^\s,]*", wanted)[0]
+        raise ValueError(f"ids of OpenML sets must be numbers between commas, such as '6,32'; {wrong!r} is none.")
+    return None
 
 
 def _without_comments(path: Path) -> str:

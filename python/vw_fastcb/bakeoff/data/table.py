@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .dataset import BrokenDataset, Dataset
 
 MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<null>", "None", "<NA>"})
+NO_CLASS = MISSING - {"None", "null", "NULL"}  # in the column of the class these are words like others
 # csr costs eight bytes a nonzero value and four a row, dense four bytes a value; below this share of nonzeros
 # csr is less than half the size, and a learner that walks the nonzeros has less to do.
 SPARSE_BELOW = 0.25
@@ -80,14 +81,14 @@ class Texts:
     codes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, column: pd.Series) -> Texts:
+    def of(cls, column: pd.Series, missing: frozenset[str] = MISSING) -> Texts:
         """Reads a column; whole numbers lose the decimal point that a column of floats gives them."""
         codes, found = pd.factorize(column)
         whole = pd.api.types.is_float_dtype(column.dtype) and bool(np.all(found == np.floor(found)))
         texts = [str(int(value) if whole else value).strip() for value in found]
-        kept = [text for text in texts if text not in MISSING]
-        place = np.cumsum([0, *(text not in MISSING for text in texts)])[:-1]
-        new = np.array([-1 if text in MISSING else place[i] for i, text in enumerate(texts)] + [-1], np.int64)
+        kept = [text for text in texts if text not in missing]
+        place = np.cumsum([0, *(text not in missing for text in texts)])[:-1]
+        new = np.array([-1 if text in missing else place[i] for i, text in enumerate(texts)] + [-1], np.int64)
         return cls(kept, new[codes])
 
     def as_numbers(self) -> NDArray[np.float64] | None:
@@ -114,15 +115,27 @@ def dataset_from_table(
     notes: Sequence[str] = (),
 ) -> Dataset:
     """Encodes a table. `target` names the column that holds the class; rows without a class are left out."""
-    table, said = _rows_with_a_class(table, target)
+    present, said = rows_with_a_class(table[target])
+    table = (table if present.all() else table[present]).reset_index(drop=True)
     labels, classes = encode_labels(name, table[target])
     features, remarks = encode_features(name, table.drop(columns=[target]))
-    return Dataset(name, source, features, labels, classes, subset_of, (*notes, *said, *remarks))
+    return Dataset(name, source, features, labels, classes, subset_of, (*notes, *said, *remarks), str(target))
+
+
+def rows_with_a_class(column: pd.Series) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which rows have one, and where not all do a note that says so."""
+    present = Texts.of(column, NO_CLASS).codes >= 0
+    without = int((~present).sum())
+    rows = "row" if without == 1 else "rows"
+    return present, (f"{without} {rows} without a class left out",) if without else ()
 
 
 def encode_labels(name: str, column: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Numbers the classes from 0, in the order of their values where they are numbers, else of their names."""
-    texts = Texts.of(column)
+    """Numbers the classes from 0, in the order of their values where they are numbers, else of their names.
+
+    Every row must have a class.
+    """
+    texts = Texts.of(column, NO_CLASS)
     classes = sorted(set(texts.values), key=_natural_key)
     if len(classes) < 2:
         raise BrokenDataset(f"{name}: the target has {len(classes)} class(es) in {len(column)} rows, 2 were expected.")
@@ -183,14 +196,6 @@ def _is_numeric(column: pd.Series) -> bool:
 
 def _no_value(label: object) -> str:
     return f"column {label!r} left out: it has no value"
-
-
-def _rows_with_a_class(table: pd.DataFrame, target: str | int) -> tuple[pd.DataFrame, list[str]]:
-    present = Texts.of(table[target]).codes >= 0
-    if present.all():
-        return table.reset_index(drop=True), []
-    note = f"{int((~present).sum())} rows without a class left out"
-    return table[present].reset_index(drop=True), [note]
 
 
 def _natural_key(text: str) -> tuple[int, float, str]:

@@ -31,5 +31,5 @@ def read(path: Path, name: str, target: str | None) -> Dataset:
             f"{name}: X has the shape {features.shape} and y {labels.shape}; (rows, columns) and (rows,) were expected."
         )
     table = pd.DataFrame(features)
-    table["class"] = labels
-    return dataset_from_table(name, str(path), table, "class")
+    table[pair[1]] = labels
+    return dataset_from_table(name, str(path), table, pair[1])

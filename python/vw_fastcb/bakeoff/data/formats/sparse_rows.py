@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse
 
 from ..dataset import BrokenDataset, Dataset
-from ..table import compact, encode_features, encode_labels
+from ..table import compact, encode_features, encode_labels, rows_with_a_class
 
 if TYPE_CHECKING:
     from .declared import Header
@@ -41,16 +41,18 @@ def read(data: str, header: Header, target: str, name: str, source: str, *, left
     matrix = scipy.sparse.csr_matrix(
         (np.array(values, np.float32), (np.array(place), np.array(column_of))), shape=(len(rows), len(header.columns))
     )
-    labels, classes = encode_labels(name, pd.Series(texts.pop(target), name=target))
+    column_of_class = pd.Series(texts.pop(target), name=target)
+    present, notes = rows_with_a_class(column_of_class)
+    labels, classes = encode_labels(name, column_of_class[present])
     numeric = [i for i, column in enumerate(header.columns) if column not in {target, *texts, *left_out}]
-    features = matrix[:, numeric]
+    features = matrix[present][:, numeric]
     for column in left_out:
         texts.pop(column, None)
-    notes: tuple[str, ...] = ()
     if texts:
-        others, notes = encode_features(name, pd.DataFrame(texts).astype("category"))
+        others, remarks = encode_features(name, pd.DataFrame(texts)[present].astype("category"))
         features = scipy.sparse.csr_matrix(scipy.sparse.hstack([features, others], format="csr"))
-    return Dataset(name, source, compact(features), labels, classes, None, notes)
+        notes += remarks
+    return Dataset(name, source, compact(features), labels, classes, None, notes, target)
 
 
 def _default(categories: list[str]) -> str:

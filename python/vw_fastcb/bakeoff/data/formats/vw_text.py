@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse
 
 from ..dataset import BrokenDataset, Dataset
-from ..table import compact, encode_labels
+from ..table import compact, encode_labels, rows_with_a_class
 
 
 def read(path: Path, name: str, target: str | None) -> Dataset:
@@ -37,8 +37,10 @@ def read(path: Path, name: str, target: str | None) -> Dataset:
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise BrokenDataset(f"{name}: {path} has a feature whose value is not a finite number.")
-    numbers, classes = encode_labels(name, pd.Series(labels, name="label"))
-    return Dataset(name, str(path), compact(matrix), numbers, classes)
+    column = pd.Series(labels, name="label")
+    present, notes = rows_with_a_class(column)
+    numbers, classes = encode_labels(name, column[present])
+    return Dataset(name, str(path), compact(matrix[present]), numbers, classes, None, notes)
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[int, str]]:
