@@ -20,7 +20,10 @@ _DEFAULT_OUT = Path("fastcb-bakeoff")
 
 Datasets = Annotated[
     list[str] | None,
-    typer.Option("--datasets", help="Only sets of these names or patterns, such as 'letter,keel/*'."),
+    typer.Option(
+        "--datasets",
+        help="Only sets of these names or patterns, such as 'letter,keel/*'; files also without their ending.",
+    ),
 ]
 Folder = Annotated[
     list[Path] | None,
@@ -39,7 +42,11 @@ OpenML = Annotated[
     ),
 ]
 Target = Annotated[
-    str | None, typer.Option(help="The column to predict in the files of --folder; by default the last one.")
+    str | None,
+    typer.Option(
+        help="The column to predict in the files of --folder: its name, or its place (0 the first, -1 the last). By "
+        "default one called class, target or label, or y at either end, else the last."
+    ),
 ]
 OpenMLServer = Annotated[
     str | None, typer.Option("--openml-server", metavar="URL", help="Another server than OpenML's own.")
@@ -56,7 +63,8 @@ def bakeoff(  # noqa: PLR0917, typer gives them by name
         str,
         typer.Option(
             help="'paper' (6 x 2 values of gamma, 9 step sizes), 'quick', or a TOML or YAML file, which can also add "
-            "algorithms of your own as lines of VW flags.",
+            "algorithms of your own as lines of VW flags (docs/bakeoff.md has an example, and so has the error for a "
+            "file that is not there).",
         ),
     ] = "paper",
     algorithms: Annotated[
@@ -119,8 +127,8 @@ def bakeoff(  # noqa: PLR0917, typer gives them by name
 
 
 def _words(given: list[str] | None) -> tuple[str, ...]:
-    """An option that was given once with commas or many times."""
-    return tuple(word.strip() for one in given or () for word in one.split(",") if word.strip())
+    """An option that was given once with commas or many times. Nothing at all stays, to be refused."""
+    return tuple(word.strip() for one in given or () for word in one.split(",") if word.strip() or not one.strip())
 
 
 @app.command("list", help="Show the data sets there are: rows, columns, classes and their shares.")

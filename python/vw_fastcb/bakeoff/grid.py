@@ -47,7 +47,8 @@ class Grid:
         known = {algorithm.name: algorithm for algorithm in self.algorithms}
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise BadGrid(f"the grid has no algorithm called {', '.join(unknown)}; it has {', '.join(known)}.")
+            called = ", ".join(name or "''" for name in unknown)
+            raise BadGrid(f"the grid has no algorithm called {called}; it has {', '.join(known)}.")
         return replace(self, algorithms=tuple(known[name] for name in dict.fromkeys(names)))
 
 

@@ -14,9 +14,9 @@ from rich.text import Text
 from vw_fastcb.bakeoff import data
 from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
 from vw_fastcb.bakeoff.data import BrokenDataset, Entry, Shape
+from vw_fastcb.bakeoff.notes import note_lines
 
 _SHARES_SHOWN = 4
-_NOTES_SHOWN = 10  # of a set
 _WIDE = 112  # columns of a terminal
 
 
@@ -69,10 +69,8 @@ def _facts(one: _Listed) -> dict[str, object]:
 
 def _print_table(listed: list[_Listed], log: Console) -> None:
     for one in listed:
-        for note in one.notes[:_NOTES_SHOWN]:
-            _say(log, f"{one.entry.name}: {note}")
-        if len(one.notes) > _NOTES_SHOWN:
-            _say(log, f"{one.entry.name}: {len(one.notes) - _NOTES_SHOWN} more notes, which --json has")
+        for line in note_lines(one.entry.name, one.notes):
+            _say(log, line)
     out = Console()
     if not out.is_terminal:
         out.width = _WIDE

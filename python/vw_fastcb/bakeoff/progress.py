@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from vw_fastcb.bakeoff.notes import note_lines
 from vw_fastcb.bakeoff.runner import OnProgress, Progress
 
 _SECONDS_BETWEEN_LINES = 30.0
@@ -25,8 +26,8 @@ def shown(log: Console) -> Iterator[OnProgress]:
         def show_all(progress: Progress) -> None:
             for name in sorted(progress.notes.keys() - told):
                 told.add(name)
-                for note in progress.notes[name]:
-                    log.print(f"{name}: {note}")
+                for line in note_lines(name, progress.notes[name]):
+                    log.print(line)
             show(progress)
 
         return show_all

@@ -161,6 +161,8 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(tmp_path):
     assert "no data set is called nix" in fails(tmp_path, "--datasets", "nix")
     assert "neither 'paper' nor 'quick'" in fails(tmp_path, "--grid", "nix")
     assert "no algorithm called nix" in fails(tmp_path, "--algorithms", "nix")
+    assert "no algorithm called ''" in fails(tmp_path, "--algorithms", "")
+    assert "--datasets" in fails(tmp_path, "--datasets", "")
     assert "say --backend dask" in fails(tmp_path, "--address", "tcp://localhost:1")
     (tmp_path / "g.toml").write_text('[algorithms.mine]\nflags = "--cbify {K} --cb_explore_adf --no_such_flag"')
     assert "no_such_flag" in fails(tmp_path, "--grid", str(tmp_path / "g.toml"), "--datasets", "iris")
