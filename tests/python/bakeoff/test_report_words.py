@@ -186,6 +186,12 @@ def test_a_set_that_is_not_finished_is_left_out_and_named(tmp_path):
     assert page.index("1 more set") < page.index("With every algorithm")
 
 
+def test_where_no_set_is_finished_that_is_all_there_is_to_say(tmp_path):
+    text = words(written(tmp_path, results([("a", "FastCB.L", 0.1), ("b", "SquareCB.L", 0.2)])))
+    assert "No set has a complete grid, so there is nothing to compare. Not complete: a, b." in text
+    assert "nan" not in text
+
+
 def test_a_store_that_is_not_there_is_not_made(tmp_path):
     with pytest.raises(FileNotFoundError, match="run `fastcb bakeoff` first"):
         report.write(tmp_path / "no.sqlite", tmp_path / "r")

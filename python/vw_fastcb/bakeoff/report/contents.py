@@ -21,6 +21,7 @@ from vw_fastcb.bakeoff.report.document import (
     Table,
     Text,
     counted,
+    literal,
     number,
     score,
     share,
@@ -41,6 +42,10 @@ def compose(run: Run, found: Findings) -> Document:
         f"{sets}{kinds}, {counted(found.losses.shape[1], 'algorithm')}, {counted(len(run.results), 'online pass')}. "
         "After Foster and Krishnamurthy, “Efficient First-Order Contextual Bandits”, 2021."
     )
+    if found.datasets.empty:
+        names = ", ".join(map(literal, found.incomplete))
+        words = f"No set has a complete grid, so there is nothing to compare. Not complete: {names}."
+        return Document("FastCB bake-off", subtitle, [Section("What it shows", [Text(words)])])
     sections = [
         Section("What it shows", [*_left_out(found), Bullets(three_sentences(found)), *_headline(found)]),
         *_tables(found),
