@@ -81,3 +81,10 @@ def test_a_name_is_shortened_to_its_beginning_and_end():
     assert shortened("abcdefghij", 5) == "ab…ij"
     assert shortened("abcdefghij", 6) == "abc…ij"
     assert shortened("abc", 3) == "abc"
+
+
+def test_the_end_of_a_band_is_inside():
+    curve = mean_curve([np.arange(200) % 2 == 0])
+    low, high = loss_curves("one", "rounds", {"FastCB.L": curve}).axes[0].get_ylim()
+    assert low < curve.loss[-1] - curve.half_width[-1]
+    assert high > curve.loss[-1] + curve.half_width[-1]

@@ -153,7 +153,7 @@ def _over_draws(found: Findings) -> Table:
         Column("sets", "sets", one),
     ]
     what = "Table 2" if _has_sets(found.one_configuration) else "One configuration for all sets"
-    caption = f"{what}, {counted(found.over_draws['draws'].max(), 'draw')} of the held-out sets, means"
+    caption = f"{what}, means over {counted(found.over_draws['draws'].max(), 'draw')} of the held-out sets"
     return Table("one_configuration_over_draws", caption, found.over_draws, columns)
 
 

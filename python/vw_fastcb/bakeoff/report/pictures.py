@@ -115,7 +115,9 @@ def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figur
         dot = "o" if rounds == 1 else ""  # a line of one point cannot be seen
         shape = {"linewidth": width, "linestyle": style, "marker": dot, "clip_on": rounds > 1}
         axes.plot(at + 1, loss, color=colour(name), zorder=2 + width, **shape)
-    settled = np.concatenate([curve.loss[at[len(at) // 4] :] for curve in shown.values()])
+    banded_curves = [shown[name] for name in _BANDED if name in shown]
+    ends = [curve.loss[at[-1]] + side * curve.half_width[at[-1]] for curve in banded_curves for side in (-1, 1)]
+    settled = np.concatenate([*(curve.loss[at[len(at) // 4] :] for curve in shown.values()), ends])
     margin = 0.08 * (settled.max() - settled.min()) + 0.002
     axes.set_ylim(max(0.0, settled.min() - margin), settled.max() + margin)
     _count_axis(axes, first, rounds)
