@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from bakeoff.synthetic import datasets, results, write_store
 from vw_fastcb.bakeoff import report
 from vw_fastcb.bakeoff.analysis import analyse
-from vw_fastcb.bakeoff.report.document import MINUS
+from vw_fastcb.bakeoff.report.document import MINUS, MISSING
 from vw_fastcb.bakeoff.report.look import colour
 from vw_fastcb.bakeoff.report.sentences import three_sentences
 
@@ -44,6 +47,18 @@ def test_a_large_lstar_is_told():
     text = sentences(frame(FastCB_L=0.4, SquareCB_L=0.5, floor=0.35))
     assert "on **0 of the 10** sets it wins against SquareCB.L" in text
     assert "of all 10 sets 0 have such an Lstar" in text
+
+
+def test_without_a_win_nothing_is_said_of_lstar():
+    text = sentences(frame(FastCB_L=0.3, SquareCB_L=0.2, SquareCB_S=0.2, floor=0.05))
+    assert "FastCB.L wins on no set against SquareCB.L or SquareCB.S." in text
+    assert "such an Lstar" not in text
+
+
+def test_the_counts_on_fresh_shuffles_are_called_means():
+    rows = frame(FastCB_L=0.1, SquareCB_L=0.2)
+    rows = pd.concat([rows, rows.assign(shuffle=1), rows.assign(shuffle=2)])
+    assert "it stands at +10.0 / -0.0 against SquareCB.L on 10 sets, as a mean over the shuffles" in sentences(rows)
 
 
 def test_without_the_floor_nothing_is_said_of_lstar():
@@ -87,6 +102,69 @@ def test_a_report_of_one_set_is_written(tmp_path):
     assert ">nan" not in text
 
 
+def written(folder, rows, facts=None, curves=(), broken=()):
+    """The folder of a report."""
+    facts = datasets(sorted(set(rows["dataset"]))) if facts is None else facts
+    return report.write(write_store(folder / "s.sqlite", rows, facts, curves, broken=broken), folder / "r").parent
+
+
+def words(folder) -> str:
+    return (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_one_is_followed_by_a_singular(tmp_path):
+    pair = [("a", "FastCB.L", 0.1), ("a", "SquareCB.L", 0.2), ("a", "Supervised.L", 0.1)]
+    both = [*pair, ("b", "FastCB.L", 0.3), ("b", "SquareCB.L", 0.5), ("b", "Supervised.L", 0.3)]
+    wrong = re.compile(r"\b(?<![.,])1 (?:\w+[ -])?(?:sets|algorithms|passes|shuffles|classes|subsets|columns)\b")
+    for index, rows in enumerate([pair[:1], pair, both]):
+        (tmp_path / str(index)).mkdir()
+        folder = written(tmp_path / str(index), results(rows), broken=[("c", "folder", "no rows")])
+        for name in ("report.md", "report.html"):
+            assert wrong.findall((folder / name).read_text(encoding="utf-8")) == []
+    text = words(folder)
+    assert "chosen on 1 held-out set, only" in text
+    assert "Table 2. One configuration: 1 set**" in text
+    assert "1 set that could not be used" in text
+
+
+def test_one_subset_is_a_subset(tmp_path):
+    rows = results([("a", "FastCB.L", 0.1), ("b", "FastCB.L", 0.2)])
+    text = words(written(tmp_path, rows, datasets(["a", "b"], {"b": "a"})))
+    assert "2 classification sets (1 of them a subset of another set), 1 algorithm, 2 online passes." in text
+    assert "1 is a subset of a base set." in text
+
+
+def test_the_papers_numbers_are_in_italics_as_promised(tmp_path):
+    text = words(written(tmp_path, frame(FastCB_L=0.1, SquareCB_L=0.2)))
+    assert "in italics the paper's difference" in text
+    assert f"+0 / {MINUS}10 = **{MINUS}10** ({MINUS}100.0%)<br>*paper {MINUS}11 ({MINUS}2.1%)*" in text
+
+
+def test_no_table_is_announced_that_does_not_follow(tmp_path):
+    rows = results([(f"set{i}", name, 0.2) for name in ("SquareCB.S", "RegCB.S") for i in range(5)])
+    text = words(written(tmp_path, rows))
+    assert "Table 2" not in text
+    assert "Table 3. All algorithms" in text
+    assert "“Counted in other ways”" not in text
+
+
+def test_a_run_without_rivals_tells_what_its_pictures_and_shuffles_show(tmp_path):
+    rows = frame(FastCB_L=0.1)
+    rows = pd.concat([rows, rows.assign(shuffle=1)])
+    text = words(written(tmp_path, rows, curves=[("set3", "FastCB.L", 1, np.zeros(300))]))
+    assert "Shown are the largest sets." in text
+    assert "How much the tuning flatters" in text
+    assert "no result on another shuffle" not in text
+
+
+def test_a_set_that_broke_later_is_said_to_be_counted(tmp_path):
+    broken = [("set3", "folder", "cannot be read"), ("other", "folder", "no rows")]
+    text = words(written(tmp_path, frame(FastCB_L=0.1, SquareCB_L=0.2), broken=broken))
+    assert "2 sets that could not be used, 1 of them with earlier results, which are counted" in text
+    assert "| set3 | folder | cannot be read | counted in all tables |" in text
+    assert f"| other | folder | no rows | {MISSING} |" in text
+
+
 def test_curves_are_drawn_where_they_were_kept(tmp_path):
     rows = frame(FastCB_L=0.1, SquareCB_L=0.2, floor=0.05)
     random = np.random.default_rng(0)
@@ -104,6 +182,14 @@ def test_a_set_that_is_not_finished_is_left_out_and_named(tmp_path):
     page = report.write(store, tmp_path / "r").read_text(encoding="utf-8")
     assert "Left out because their grid is not complete: set7." in page
     assert "9 classification sets" in page
+    assert "<strong>1 more set</strong> with an incomplete grid is left out (named under “Data”)" in page
+    assert page.index("1 more set") < page.index("With every algorithm")
+
+
+def test_where_no_set_is_finished_that_is_all_there_is_to_say(tmp_path):
+    text = words(written(tmp_path, results([("a", "FastCB.L", 0.1), ("b", "SquareCB.L", 0.2)])))
+    assert "No set has a complete grid, so there is nothing to compare. Not complete: a, b." in text
+    assert "nan" not in text
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path):

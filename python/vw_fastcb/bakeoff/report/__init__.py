@@ -8,8 +8,9 @@ import pandas as pd
 
 from vw_fastcb.bakeoff.analysis import analyse
 from vw_fastcb.bakeoff.report.contents import compose
-from vw_fastcb.bakeoff.report.document import PICTURES, TABLES, Block, Matrix, Pictures, Table
+from vw_fastcb.bakeoff.report.document import PICTURES, TABLES, Block, Document, Matrix, Pictures, Table
 from vw_fastcb.bakeoff.report.html_page import html
+from vw_fastcb.bakeoff.report.look import drawing
 from vw_fastcb.bakeoff.report.markdown_page import markdown
 from vw_fastcb.bakeoff.report.run import load
 
@@ -19,7 +20,11 @@ _DOTS_PER_INCH = 160
 def write(store_path: Path, out_dir: Path) -> Path:
     """Writes report.html, report.md, pictures/*.png and tables/*.csv into a folder; returns the HTML page's path."""
     run = load(store_path)
-    document = compose(run, analyse(run.results, run.datasets))
+    with drawing():
+        return _write(compose(run, analyse(run.results, run.datasets)), out_dir)
+
+
+def _write(document: Document, out_dir: Path) -> Path:
     for inner in (PICTURES, TABLES):
         (out_dir / inner).mkdir(parents=True, exist_ok=True)
     for block in document.blocks():

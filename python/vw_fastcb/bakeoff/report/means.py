@@ -5,7 +5,7 @@ from __future__ import annotations
 from vw_fastcb.bakeoff.analysis.findings import Findings
 from vw_fastcb.bakeoff.analysis.names import SUPERVISED
 from vw_fastcb.bakeoff.report import pictures
-from vw_fastcb.bakeoff.report.document import Block, Column, Panel, Pictures, Section, Table, Text, number
+from vw_fastcb.bakeoff.report.document import Block, Column, Panel, Pictures, Section, Table, Text, counted, number
 
 _LOSS, _GAP = number(".4f"), number("+.4f")
 
@@ -25,8 +25,10 @@ def means_section(found: Findings) -> Section:
         panels.append(Panel("gamma", figure, "Mean loss of each algorithm against gamma_0"))
         words.append(
             "Sensitivity: gamma₀ is the same for all sets, exponent and step are tuned on each; on a flat line the "
-            "choice of gamma₀ hardly matters. Dashed: algorithms without a gamma₀, tuned."
+            "choice of gamma₀ hardly matters."
         )
+        if set(found.means["algorithm"]) - set(found.sensitivity["algorithm"]):
+            words.append("Dashed: algorithms without a gamma₀, tuned.")
         tables.append(_sensitivity(found))
     pictured: list[Block] = [Pictures(panels, " ".join(words))] if panels else []
     return Section("On average", [*pictured, *tables])
@@ -39,8 +41,8 @@ def _means(found: Findings) -> Table:
         Column("regret", f"mean regret to {SUPERVISED}", _GAP),
         Column("regret_error", "± standard error", _LOSS),
     ]
-    sets = found.means["sets"].max()
-    return Table("mean_loss", f"Means over {sets} sets, tuned per set", found.means.sort_values("loss"), columns)
+    sets = counted(found.means["sets"].max(), "set")
+    return Table("mean_loss", f"Means over {sets}, tuned per set", found.means.sort_values("loss"), columns)
 
 
 def _sensitivity(found: Findings) -> Table:
@@ -50,8 +52,8 @@ def _sensitivity(found: Findings) -> Table:
     columns = [Column("algorithm", "algorithm", numeric=False)]
     columns += [Column(f"{value:g}", f"γ₀ = {value:g}", _LOSS) for value in by_gamma.columns]
     columns.append(Column("spread", "highest less lowest", _LOSS))
-    sets = found.sensitivity["sets"].max()
-    caption = f"Mean loss over {sets} sets for each gamma₀, all else tuned per set"
+    sets = counted(found.sensitivity["sets"].max(), "set")
+    caption = f"Mean loss over {sets} for each gamma₀, all else tuned per set"
     return Table("gamma", caption, frame.sort_values("spread"), columns)
 
 
@@ -60,7 +62,10 @@ def fresh_section(found: Findings) -> Section:
     where = "one order of the rows" if found.orders == 1 else f"{found.orders} orders of the rows"
     note = f"The best of many configurations on {where} is flattered by luck. "
     if found.fresh.empty:
-        return Section("Fresh shuffles", [Text(note + "There is no result on another shuffle to tell by how much.")])
+        flattered = _optimism(found)
+        here = "Here each algorithm's best configuration of a set runs on other shuffles of the set."
+        nothing = "There is no result on another shuffle to tell by how much."
+        return Section("Fresh shuffles", [Text(note + (here if flattered else nothing)), *flattered])
     least, most = found.fresh["least_shuffles"].min(), found.fresh["most_shuffles"].max()
     count = f"{least}" if least == most else f"{least} to {most}"
     text = (
@@ -88,7 +93,7 @@ def _fresh(found: Findings) -> Table:
 
 
 def _optimism(found: Findings) -> list[Block]:
-    if found.optimism.empty:
+    if found.optimism.empty or not found.optimism["sets"].max():
         return []
     columns = [
         Column("algorithm", "algorithm", numeric=False),
@@ -96,5 +101,5 @@ def _optimism(found: Findings) -> list[Block]:
         Column("fresh_loss", "on fresh shuffles", _LOSS),
         Column("optimism", "flattered by", _GAP),
     ]
-    caption = f"How much the tuning flatters, means over {found.optimism['sets'].max()} sets"
+    caption = f"How much the tuning flatters, means over {counted(found.optimism['sets'].max(), 'set')}"
     return [Table("optimism", caption, found.optimism.sort_values("fresh_loss"), columns)]

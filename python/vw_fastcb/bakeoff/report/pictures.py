@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vw_fastcb.bakeoff.analysis.curves import Curve
 from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, SUPERVISED, bandits
 from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR
-from vw_fastcb.bakeoff.report.look import INK, QUIET, axis_names, canvas, colour, label_ends
+from vw_fastcb.bakeoff.report.look import INK, QUIET, axis_names, canvas, colour, label_ends, shortened
 
 _SQUARE = (4.3, 4.3)
 _WIDE = (6.4, 4.2)
@@ -39,7 +39,7 @@ def scatter(sets: pd.DataFrame, rival: str) -> Figure:
         axis.set_ticks([tick for tick in _LOSS_TICKS if tick <= top])
         axis.set_major_formatter(FuncFormatter(lambda loss, _: f"{loss:g}"))
     axes.set_box_aspect(1)
-    axis_names(axes, f"loss of {rival}", "loss of FastCB.L")
+    axis_names(axes, f"loss of {shortened(rival)}", "loss of FastCB.L")
     _tell(axes, sets, rival, (0.97, 0.04, "right"), (0.04, 0.94, "left"))
     return figure
 
@@ -94,7 +94,7 @@ def _tell(
 ) -> None:
     """Writes the numbers of wins into the halves of the picture where they lie."""
     for name, outcome, (x, y, side) in ((FASTCB, 1, win), (rival, -1, loss)):
-        text = f"{name} wins {(sets['verdict'] == outcome).sum()}"
+        text = f"{shortened(name)} wins {(sets['verdict'] == outcome).sum()}"
         axes.text(x, y, text, transform=axes.transAxes, ha=side, color=colour(name), fontsize=10.5, fontweight="bold")
 
 
@@ -112,8 +112,12 @@ def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figur
             axes.fill_between(at + 1, loss - band, loss + band, color=colour(name), alpha=0.22, linewidth=0)
         style = (0, (4, 2)) if name == SUPERVISED else "-"
         width = 2.2 if name == FASTCB else 1.6 if banded else 0.9
-        axes.plot(at + 1, loss, color=colour(name), linewidth=width, linestyle=style, zorder=2 + width)
-    settled = np.concatenate([curve.loss[at[len(at) // 4] :] for curve in shown.values()])
+        dot = "o" if rounds == 1 else ""  # a line of one point cannot be seen
+        shape = {"linewidth": width, "linestyle": style, "marker": dot, "clip_on": rounds > 1}
+        axes.plot(at + 1, loss, color=colour(name), zorder=2 + width, **shape)
+    banded_curves = [shown[name] for name in _BANDED if name in shown]
+    ends = [curve.loss[at[-1]] + side * curve.half_width[at[-1]] for curve in banded_curves for side in (-1, 1)]
+    settled = np.concatenate([*(curve.loss[at[len(at) // 4] :] for curve in shown.values()), ends])
     margin = 0.08 * (settled.max() - settled.min()) + 0.002
     axes.set_ylim(max(0.0, settled.min() - margin), settled.max() + margin)
     _count_axis(axes, first, rounds)
@@ -124,7 +128,7 @@ def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figur
 
 def _count_axis(axes: Axes, first: int, last: int) -> None:
     axes.set_xscale("log")
-    axes.set_xlim(first, last)
+    axes.set_xlim(first if first < last else first / 2, last)
     ticks = [m * 10**k for k in range(7) for m in (1, 2, 5) if first <= m * 10**k <= last]
     axes.set_xticks(ticks if len(ticks) < 7 else [tick for tick in ticks if str(tick)[0] != "2"])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda t, _: f"{t:,.0f}"))
@@ -143,6 +147,7 @@ def gamma_lines(sensitivity: pd.DataFrame, means: pd.DataFrame) -> Figure:
             linewidth=2.2 if name == FASTCB else 1.7,
             marker="o",
             markersize=4.5,
+            clip_on=False,
         )
         ends.append((str(name), float(line["loss"].iloc[-1])))
     drawn = set(sensitivity["algorithm"])
@@ -152,7 +157,8 @@ def gamma_lines(sensitivity: pd.DataFrame, means: pd.DataFrame) -> Figure:
             ends.append((name, float(loss)))
     values = sorted(sensitivity["gamma_scale"].unique())
     axes.set_xscale("log")
-    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.set_xlim(right=values[-1])
+    axes.set_xticks(values, _without_crowding(values))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(y=0.08)
@@ -161,22 +167,34 @@ def gamma_lines(sensitivity: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return figure
 
 
+def _without_crowding(values: Sequence[float]) -> list[str]:
+    """Labels of ticks on a log scale, from the last on; none where it would touch the next."""
+    labels, room = [f"{values[-1]:g}"], 0.1 * np.log(values[-1] / values[0])
+    kept = values[-1]
+    for value in reversed(values[:-1]):
+        shown = np.log(kept / value) >= room
+        labels.append(f"{value:g}" if shown else "")
+        kept = value if shown else kept
+    return labels[::-1]
+
+
 def regret_bars(means: pd.DataFrame) -> Figure:
     """Mean regret of each algorithm to Supervised.L, with its standard error over the sets."""
     shown = means[means["algorithm"] != SUPERVISED].sort_values("regret", ascending=False)
+    errors = shown["regret_error"].fillna(0)
     figure, axes = canvas(*_WIDE, "Mean regret to Supervised.L")
     places: Sequence[int] = range(len(shown))
     axes.barh(
         places,
         shown["regret"],
         color=[colour(name) for name in shown["algorithm"]],
-        xerr=shown["regret_error"].fillna(0),
+        xerr=errors,
         error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 3},
         height=0.66,
     )
-    axes.set_yticks(places, list(shown["algorithm"]))
-    for place, regret, error in zip(places, shown["regret"], shown["regret_error"].fillna(0), strict=True):
-        edge = max(regret + error, 0)
+    axes.set_yticks(places, [shortened(name) for name in shown["algorithm"]])
+    edges = (shown["regret"] + errors).clip(lower=0)
+    for place, regret, edge in zip(places, shown["regret"], edges, strict=True):
         axes.annotate(
             f"{regret:+.4f}".replace("-", "\N{MINUS SIGN}"),
             (edge, place),
@@ -187,6 +205,9 @@ def regret_bars(means: pd.DataFrame) -> Figure:
             color=QUIET,
         )
     axes.grid(axis="y", visible=False)
-    axes.margins(x=0.16)
+    least, most = min((shown["regret"] - errors).min(), 0), edges.max()
+    span = (most - least) or 0.01
+    axes.set_xlim(least - 0.05 * span if least < 0 else 0, most + 0.24 * span)  # the numbers need room too
+    axes.locator_params(axis="x", nbins=6)
     axis_names(axes, "loss above Supervised.L, mean over the sets", "")
     return figure

@@ -9,14 +9,15 @@ from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import Findings
 from vw_fastcb.bakeoff.analysis.names import FASTCB, SQUARECB_LOGISTIC, SQUARECB_SQUARE, SUPERVISED
 from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR
-from vw_fastcb.bakeoff.report.document import MINUS, score, share
+from vw_fastcb.bakeoff.report.document import MINUS, counted, literal, plural, score, share
 
 
 def three_sentences(found: Findings) -> list[str]:
     """The summary at the top of the report."""
     if not found.rivals:
         missing = "it did not run" if FASTCB not in found.bandits else "nothing else ran"
-        return [f"FastCB.L cannot be compared: {missing} on the {len(found.datasets)} sets of this bake-off."]
+        sets = counted(len(found.datasets), "set")
+        return [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off."]
     return [_who_wins(found), _where(found), _how_far(found)]
 
 
@@ -31,11 +32,13 @@ def _who_wins(found: Findings) -> str:
         if names:
             parts.append(f"**{words}** " + _listed([_duel(name, duels.loc[name], name in first) for name in names]))
     orders = f", on the mean of {found.orders} orders of its rows" if found.orders > 1 else ""
-    return f"With every algorithm tuned on each of {duels['sets'].max()} sets{orders}, FastCB.L {_listed(parts)}."
+    sets = duels["sets"].max()
+    where = "on the only set" if sets == 1 else f"on each of {counted(sets, 'set')}"
+    return f"With every algorithm tuned {where}{orders}, FastCB.L {_listed(parts)}."
 
 
 def _duel(rival: str, duel: pd.Series, with_paper: bool) -> str:
-    words = f"{rival} ({score(duel['wins'], duel['losses'])}"
+    words = f"{literal(rival)} ({score(duel['wins'], duel['losses'])}"
     if with_paper and pd.notna(duel["paper"]):
         words += f", a difference of {share(duel['difference'], duel['sets'])} of the sets; in the paper "
         words += share(int(duel["paper"]), paper.SETS)
@@ -47,19 +50,22 @@ def _where(found: Findings) -> str:
     if found.lstar.empty:
         return "Where the wins are cannot be said, because Supervised.L, whose loss stands for Lstar, did not run."
     wins = found.wins.set_index("rival")
-    told = [_wins(name, wins.loc[name]) for name in (SQUARECB_LOGISTIC, SQUARECB_SQUARE) if name in wins.index]
-    if not told:
-        told = [_wins(found.rivals[0], wins.iloc[0])]
-    row = wins.iloc[0]
-    return f"{' and '.join(told)}; of all {row['sets']} sets {row['sets_small_lstar']} have such an Lstar."
+    told = [name for name in (SQUARECB_LOGISTIC, SQUARECB_SQUARE) if name in wins.index] or found.rivals[:1]
+    won = [name for name in told if wins.at[name, "wins"] > 0]
+    parts = [_wins(name, wins.loc[name]) for name in won]
+    if without := [literal(name) for name in told if name not in won]:
+        parts.append(f"FastCB.L wins on no set against {' or '.join(without)}")
+    words = " and ".join(parts)
+    sets, small = wins["sets"].iloc[0], wins["sets_small_lstar"].iloc[0]
+    if won and sets > 1:
+        words += f"; of all {sets} sets {small} {'has' if small == 1 else 'have'} such an Lstar"
+    return words + "."
 
 
 def _wins(rival: str, row: pd.Series) -> str:
-    if row["wins"] == 0:
-        return f"FastCB.L wins on no set against {rival}"
     of_paper = f" (in the paper {paper.WINS_SMALL_LSTAR} of {paper.WINS})" if rival == SQUARECB_LOGISTIC else ""
-    small = f"**{row['wins_small_lstar']} of the {row['wins']}** sets it wins"
-    return f"Lstar is at most {SMALL_LSTAR} on {small} against {rival}{of_paper}"
+    small = f"**{row['wins_small_lstar']} of the {row['wins']}** {plural('set', row['wins'])} it wins"
+    return f"Lstar is at most {SMALL_LSTAR} on {small} against {literal(rival)}{of_paper}"
 
 
 def _how_far(found: Findings) -> str:
@@ -70,7 +76,7 @@ def _how_far(found: Findings) -> str:
     nearest = bandits.index.drop(FASTCB)[0]
     place = "the lowest" if rank == 0 else f"number {rank + 1} of {len(bandits)}"
     words = f"Its mean loss of {means.at[FASTCB, 'loss']:.4f} is **{place} of the bandits** ("
-    words += f"{'next' if rank == 0 else 'the lowest is'} {nearest}, {means.at[nearest, 'loss']:.4f}"
+    words += f"{'next' if rank == 0 else 'the lowest is'} {literal(nearest)}, {means.at[nearest, 'loss']:.4f}"
     if SUPERVISED in means.index:
         words += f"; {SUPERVISED}, which sees every label, {means.at[SUPERVISED, 'loss']:.4f}"
     words += ")"
@@ -82,7 +88,7 @@ def _how_far(found: Findings) -> str:
         ]
         if told:
             words += f"; on fresh shuffles, where no luck of the tuning helps, it stands at {_listed(told)}"
-            words += f" on {found.fresh['sets'].iloc[-1]} sets"
+            words += f" on {counted(found.fresh['sets'].iloc[-1], 'set')}, as a mean over the shuffles"
     return words + "."
 
 
