@@ -117,7 +117,7 @@ def test_the_list_does_not_print_hundreds_of_notes(tmp_path, capsys):
     _, _, err = listed(capsys, data)
 
     assert len(err.splitlines()) == 11
-    assert err.endswith("data/a.csv: 31 more notes, which --json has\n")
+    assert err.endswith("data/a.csv: 31 more notes, which `fastcb bakeoff list --json` has\n")
 
 
 def test_a_list_of_unusable_sets_has_no_table_and_fails(tmp_path, capsys):
