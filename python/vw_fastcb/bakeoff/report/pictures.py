@@ -113,8 +113,8 @@ def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figur
         style = (0, (4, 2)) if name == SUPERVISED else "-"
         width = 2.2 if name == FASTCB else 1.6 if banded else 0.9
         dot = "o" if rounds == 1 else ""  # a line of one point cannot be seen
-        shape = {"linewidth": width, "linestyle": style, "marker": dot, "clip_on": rounds > 1}
-        axes.plot(at + 1, loss, color=colour(name), zorder=2 + width, **shape)
+        (line,) = axes.plot(at + 1, loss, color=colour(name), linewidth=width, linestyle=style, marker=dot)
+        line.set(zorder=2 + width, clip_on=rounds > 1)
     banded_curves = [shown[name] for name in _BANDED if name in shown]
     ends = [curve.loss[at[-1]] + side * curve.half_width[at[-1]] for curve in banded_curves for side in (-1, 1)]
     settled = np.concatenate([*(curve.loss[at[len(at) // 4] :] for curve in shown.values()), ends])
