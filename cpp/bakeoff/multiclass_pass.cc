@@ -168,7 +168,7 @@ public:
     _oracle.score_slots(_ec, _logits);
     _oracle.to_pmf(_logits, _pmf);
     const auto action = draw_from_pmf();
-    _oracle.learn(_ec, cost(data, row, action), action);
+    _oracle.learn_scored(_ec, cost(data, row, action), action, _logits[action]);
     return action;
   }
 

@@ -87,16 +87,34 @@ void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
 
 void oracle::learn(VW::example& ec, float cost, size_t slot)
 {
+  if (!prepare_to_learn(ec, cost)) { return; }
+  _regressor->learn(ec, slot);  // the scorer would compute a loss and a link that nobody asks for
+  ++_events;
+}
+
+void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
+{
+  if (!prepare_to_learn(ec, cost)) { return; }
+  if (_is_linear && _linear.applies(ec))
+  {
+    ec.pred.scalar = logit;
+    _regressor->update(ec, slot);
+  }
+  else { _regressor->learn(ec, slot); }
+  ++_events;
+}
+
+bool oracle::prepare_to_learn(VW::example& ec, float cost)
+{
   // Without a holdout set, VW's mark means only that the line had no label when it was parsed.
   const bool held_out = ec.test_only && !_all->passes_config.holdout_set_off;
-  if (held_out || ec.weight == 0.f) { return; }
+  if (held_out || !(ec.weight > 0.f)) { return false; }
   // VW takes events without a label off its clock, but forgets how many they were when it loads a model.
   _all->sd->t -= _unlabelled_before;
   _unlabelled_before = 0.;
   const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
   ec.l.simple.label = _for_rewards ? 1.f - unit_cost : unit_cost;
-  _scorer->learn(ec, slot);
-  ++_events;
+  return true;
 }
 
 double oracle::gamma() const { return power_gamma(_gamma_scale, _gamma_exponent, _events); }

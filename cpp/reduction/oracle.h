@@ -33,6 +33,9 @@ public:
   // (several passes) are left alone.
   void learn(VW::example& ec, float cost, size_t slot = 0);
 
+  // The same where `logit` is what score_slots has just found for the slot: gd need not compute it again.
+  void learn_scored(VW::example& ec, float cost, size_t slot, float logit);
+
   // Whether the first logit is of a better action than the second.
   bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
 
@@ -57,6 +60,9 @@ public:
   void set_events(uint64_t events) { _events = events; }
 
 private:
+  // Puts the label into the example; false where there is nothing to learn.
+  bool prepare_to_learn(VW::example& ec, float cost);
+
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();
 
