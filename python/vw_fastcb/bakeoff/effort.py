@@ -6,7 +6,7 @@ from vw_fastcb.bakeoff.algorithms import Configuration
 from vw_fastcb.bakeoff.data import Shape
 
 _UNKNOWN = Shape(rows=1000, columns=20, classes=3, class_shares=())
-_SET_UP = 300.0
+_SET_UP = 900.0  # of the learner, and what the store and the interpreter take
 
 
 def effort(configuration: Configuration, shape: Shape | None, max_rows: int | None = None) -> float:
