@@ -35,12 +35,11 @@ patch_vw(core/src/reduction_stack.cc "${place}"
   "${place}  reductions.push_back(VW::reductions::cb_explore_adf_fastcb_setup);
   reductions.push_back(VW::reductions::cb_explore_fastcb_setup);\n")
 set(place "#include \"vw/core/reduction_stack.h\"\n")
-patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}")
+patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}#include \"strict/stage.h\"\n")
 
-# Checks of whole events, above what translates slates and conditional bandits.
-set(place "  reductions.push_back(VW::reductions::slates_setup);\n")
-patch_vw(core/src/reduction_stack.cc "${place}"
-  "${place}  reductions.push_back(VW::reductions::fastcb_event_check_setup);\n")
+# The checks of whole events, above everything.
+set(place "  reductions.push_back(VW::reductions::count_label_setup);\n")
+patch_vw(core/src/reduction_stack.cc "${place}" "${place}  reductions.push_back(VW::reductions::fastcb_strict_setup);\n")
 
 # Epsilon-greedy makes itself the explorer unless it knows the one that was asked for.
 set(place "options.was_supplied(\"graph_feedback\")")
@@ -61,62 +60,19 @@ patch_vw(core/src/reductions/cb/cbify.cc "${place}"
 set(place "#include \"vw/core/reductions/cb/cbify.h\"\n")
 patch_vw(core/src/reductions/cb/cbify.cc "${place}" "${place}${include_fastcb}")
 
-# What VW's JSON parsers cut, drop or skip in silence is refused.
-set(json json_parser/src/parse_example_json.cc)
-set(place "#include \"vw/json_parser/parse_example_json.h\"\n")
-patch_vw(${json} "${place}" "${place}#include \"reduction/json_events.h\"\n")
-set(place "    else if (!_stricmp(ctx.key, \"Action\"))\n    {\n")
-patch_vw(${json} "${place}" "${place}      if (vw_fastcb::refuses_action(ctx, v)) { return nullptr; }\n")
-set(place "Float(Context<audit>& /* ctx */, float f) override\n  {\n    output_array->push_back(static_cast<T>(f));\n")
-patch_vw(${json} "${place}" "Float(Context<audit>& ctx, float f) override
-  {
-    if (std::is_integral<T>::value && vw_fastcb::refuses_action(ctx, f)) { return nullptr; }
-    output_array->push_back(static_cast<T>(f));\n")
-set(place "    output_array->push_back(std::numeric_limits<T>::quiet_NaN());\n")
-patch_vw(${json} "${place}"
-  "    if (std::is_integral<T>::value && vw_fastcb::refuses_action(ctx, NAN)) { return nullptr; }\n${place}")
-patch_vw(${json} "if (line[0] != '{') { return false; }"
-  "if (vw_fastcb::skips_line(*all, line, line[0] != '{')) { return false; }")
-set(place "  else\n  {\n    VW::parsers::json::template read_line_json<audit>(\n")
-patch_vw(${json} "${place}"
-  "  else if (vw_fastcb::skips_line(*all, line, false)) { return false; }\n${place}")
-set(place "    if (!result)\n    {\n")
-patch_vw(${json} "${place}" "    vw_fastcb::check_drop_probability(*all, interaction.probability_of_drop);\n${place}")
-set(place "\n  return apply_pdrop(\n")
-patch_vw(${json} "${place}" "\n  vw_fastcb::refuse_lost_label(all, handler.ctx.label_object_state.found_cb);${place}")
-set(place "      inc.clear();\n\n")
-patch_vw(${json} "${place}" "${place}      const bool logged = ctx.root_state == &ctx.slot_outcome_list_state;
-      vw_fastcb::check_slot_label(ctx._label_parser, actions.size(), probs.size(), logged && cb_label.cost != FLT_MAX);\n")
-foreach(state IN ITEMS Multi Slots)
-  set(place "  ${state}State() : BaseState<audit>(\"${state}\") {}\n")
-  patch_vw(${json} "${place}" "${place}
-  BaseState<audit>* Null(Context<audit>& ctx) override
-  {
-    return vw_fastcb::refuses_null(ctx) ? nullptr : BaseState<audit>::Null(ctx);
-  }\n")
-endforeach()
-# Stock VW crashes here: on a value where an object belongs, and on a namespace whose name begins outside of ASCII.
-set(place "CurrentNamespace() { return namespace_path.back(); }")
-patch_vw(${json} "${place}" "CurrentNamespace()
-  {
-    if (namespace_path.empty()) { THROW(\"bad event: a value stands where an object is expected.\"); }
-    return namespace_path.back();
-  }")
-set(place "interaction.actions.size() == 0 && all->l->is_multiline()")
-patch_vw(${json} "${place}" "${place} && vw_fastcb::skips_event_without_ids(*all, examples)")
-
+# A namespace whose name begins outside of ASCII has a negative number here, and stock VW writes before its features.
 set(json json_parser/src/json_utils.h)
 patch_vw(${json} "  char feature_group;\n" "  unsigned char feature_group;\n")
 patch_vw(${json} "ex->feature_space.data() + ns[0]" "ex->feature_space.data() + static_cast<unsigned char>(ns[0])")
+# Those who include it.
+foreach(parser IN ITEMS parse_example_json parse_example_slates_json)
+  set(place "#include \"vw/json_parser/${parser}.h\"\n")
+  patch_vw(json_parser/src/${parser}.cc "${place}" "${place}// With json_utils.h of this folder.\n")
+endforeach()
 
-set(json json_parser/src/parse_example_slates_json.cc)
-set(place "#include \"vw/json_parser/parse_example_slates_json.h\"\n")
-patch_vw(${json} "${place}" "${place}#include \"reduction/slates_json.h\"\n")
-set(place "  // Build shared example\n  const Value& context = document.GetObject();\n")
-patch_vw(${json} "${place}" "  vw_fastcb::check_slates_json(lbl_parser, document, false);\n${place}")
-set(place "  // Build shared example\n  const Value& context = document[\"c\"].GetObject();\n")
-patch_vw(${json} "${place}"
-  "  vw_fastcb::check_slates_json(all.parser_runtime.example_parser->lbl_parser, document, true);\n${place}")
+# An event that a learner below refuses must not leave its examples behind for the next one.
+set(place "  data.shared = nullptr;\n  data.actions.clear();\n")
+patch_vw(core/src/reductions/conditional_contextual_bandit.cc "${place}" "  data.cb_ex.clear();\n${place}")
 
 # VW removes the old model before it renames the new one to its place: a kill between the two would lose both names.
 patch_vw(core/src/parse_regressor.cc "  remove(reg_name.c_str());\n" "")

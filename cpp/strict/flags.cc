@@ -1,4 +1,4 @@
-#include "refusals.h"
+#include "flags.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/options.h"

@@ -1,9 +1,13 @@
-#include "slot_events.h"
+#include "slots.h"
 
-#include "vw/common/vw_exception.h"
+#include "bad_event.h"
+#include "labels.h"
+
 #include "vw/core/ccb_label.h"
 #include "vw/core/example.h"
 #include "vw/core/slates_label.h"
+
+#include "fmt/format.h"
 
 #include <algorithm>
 #include <vector>
@@ -25,7 +29,7 @@ void check_order(const std::vector<Type>& types)
   const bool sorted = std::is_sorted(types.begin(), types.end(), [&rank](Type a, Type b) { return rank(a) < rank(b); });
   if (!one_shared || !known || !sorted || types.back() != Type::SLOT)
   {
-    THROW("bad event: its lines must be one shared line, then the actions, then the slots, in this order.");
+    refuse("its lines must be one shared line, then the actions, then the slots, in this order.");
   }
 }
 
@@ -33,8 +37,8 @@ void check_known(uint32_t action, size_t count, size_t slot)
 {
   if (action >= count)
   {
-    THROW("bad event: action " << action << " of slot " << slot << " is unknown. The slot has " << count
-                               << " actions, numbered from 0.");
+    refuse(fmt::format(
+        "action {} of slot {} is unknown. The slot has {} actions, numbered from 0.", action, slot, count));
   }
 }
 
@@ -42,15 +46,15 @@ void check_known(uint32_t action, size_t count, size_t slot)
 void check_slot(
     const VW::action_scores& entries, float cost, float weight, size_t count, size_t slot, const cost_range& range)
 {
-  if (entries.empty()) { THROW("bad event: slot " << slot << " has a cost but does not say which action was chosen."); }
+  if (entries.empty()) { refuse(fmt::format("slot {} has a cost but does not say which action was chosen.", slot)); }
   check_observation({cost, 0, entries[0].score}, weight, range);
   for (const auto& entry : entries)
   {
     check_known(entry.action, count, slot);
     if (!(entry.score >= 0.f && entry.score <= 1.f))
     {
-      THROW("bad event: probability " << entry.score << " of action " << entry.action << " in slot " << slot
-                                      << " is outside [0, 1].");
+      refuse(fmt::format(
+          "probability {} of action {} in slot {} is outside [0, 1].", entry.score, entry.action, slot));
     }
   }
 }
@@ -75,8 +79,9 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
     const auto chosen = label.outcome->probabilities[0].action;
     if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))
     {
-      THROW("bad event: slot " << slot << " cannot have chosen action " << chosen
-                               << ": a slot before chose it, or it is not among the actions that the slot may use.");
+      refuse(fmt::format("slot {} cannot have chosen action {}: a slot before chose it, or it is not among the actions "
+                         "that the slot may use.",
+          slot, chosen));
     }
     taken[chosen] = true;
   }
@@ -97,7 +102,7 @@ void check_slates_event(const VW::multi_ex& lines, const cost_range& range)
     const size_t slot = label.type == slates_type::ACTION ? label.slot_id : i + slots - lines.size();
     if (slot >= slots)
     {
-      THROW("bad event: an action belongs to slot " << slot << "; the event has " << slots << ", numbered from 0.");
+      refuse(fmt::format("an action belongs to slot {}; the event has {}, numbered from 0.", slot, slots));
     }
     if (label.type == slates_type::ACTION) { ++actions_of[slot]; }
     else if (shared.labeled)
@@ -106,7 +111,7 @@ void check_slates_event(const VW::multi_ex& lines, const cost_range& range)
     }
     else if (label.labeled)
     {
-      THROW("bad event: slot " << slot << " says what was chosen, but the shared line has no cost.");
+      refuse(fmt::format("slot {} says what was chosen, but the shared line has no cost.", slot));
     }
   }
 }

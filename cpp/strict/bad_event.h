@@ -1,0 +1,23 @@
+// How an event is refused: one exception, and words of the user's that are safe to put into its message.
+#pragma once
+
+#include "vw/common/string_view.h"
+#include "vw/common/vw_exception.h"
+
+#include <string>
+
+namespace vw_fastcb
+{
+// Thrown before anything has been predicted, learned or counted.
+class bad_event : public VW::vw_exception
+{
+public:
+  explicit bad_event(const std::string& message) : VW::vw_exception("input", 0, message) {}
+};
+
+// Throws a bad_event that says what the problem is and what to do about it.
+[[noreturn]] void refuse(const std::string& problem);
+
+// The beginning of what the user wrote, in quotes: on one line, and never cut inside a character of UTF-8.
+std::string quoted(VW::string_view text);
+}  // namespace vw_fastcb

@@ -1,0 +1,345 @@
+#include "event_reader.h"
+
+#include "bad_event.h"
+#include "json_lines.h"
+#include "labels.h"
+#include "numbers.h"
+#include "text_lines.h"
+
+#include "vw/common/text_utils.h"
+#include "vw/config/options.h"
+#include "vw/core/example.h"
+#include "vw/core/global_data.h"
+#include "vw/core/learner.h"
+#include "vw/core/parse_example_json.h"
+#include "vw/core/parser.h"
+#include "vw/core/vw.h"
+#include "vw/json_parser/parse_example_json.h"
+#include "vw/text_parser/parse_example_text.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+namespace vw_fastcb
+{
+namespace
+{
+namespace json = VW::parsers::json;
+
+constexpr const char* NAME = "vw-fastcb";
+
+int read_next(VW::workspace* all, VW::io_buf& input, VW::multi_ex& examples)
+{
+  return event_reader::of(*all)->next(*all, input, examples) ? 1 : 0;
+}
+
+void read_given(VW::workspace* all, VW::string_view text, VW::multi_ex& examples)
+{
+  event_reader::of(*all)->read(*all, text, examples);
+}
+
+bool is_json(const VW::workspace& all)
+{
+  const auto reader = all.parser_runtime.example_parser->reader;
+  return reader == json::read_features_json<true> || reader == json::read_features_json<false>;
+}
+
+bool is_blank(VW::string_view text) { return text.find_first_not_of(" \t\r\n") == VW::string_view::npos; }
+
+// Whether VW takes the line for an event.
+template <bool audit>
+bool parse_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples, const json_facts& facts)
+{
+  // VW skips an event of a log that does not list the ids of its actions. With actions it is a question like any other.
+  if (all.parser_runtime.example_parser->decision_service_json && !facts.has_ids && facts.num_actions > 0)
+  {
+    json::decision_service_interaction interaction;
+    const auto make_example = [&all]() -> VW::example& { return VW::get_unused_example(&all); };
+    json::read_line_decision_service_json<audit>(all, examples, line, length, false, make_example, &interaction);
+    return !interaction.skip_learn;
+  }
+  return json::details::parse_line_json<audit>(&all, line, length, examples);
+}
+
+void end_event(VW::workspace& all, VW::multi_ex& examples)
+{
+  auto& end = VW::get_unused_example(&all);
+  all.parser_runtime.example_parser->lbl_parser.default_label(end.l);
+  end.is_newline = true;
+  examples.push_back(&end);
+}
+
+// Leaves one new example, as VW's readers are given it.
+void start_over(VW::workspace& all, VW::multi_ex& examples)
+{
+  make_new(examples);
+  give_back(all, VW::multi_ex(examples.begin() + 1, examples.end()));
+  examples.resize(1);
+}
+
+std::string words_for(const std::pair<size_t, size_t>& lines)
+{
+  return lines.first == lines.second ? std::to_string(lines.first) : fmt::format("{}-{}", lines.first, lines.second);
+}
+}  // namespace
+
+void make_new(const VW::multi_ex& examples)
+{
+  for (auto* example : examples)
+  {
+    const auto counter = example->example_counter;
+    *example = VW::example();
+    example->example_counter = counter;
+  }
+}
+
+void give_back(VW::workspace& all, const VW::multi_ex& examples)
+{
+  make_new(examples);
+  for (auto* example : examples) { VW::finish_example(all, *example); }
+}
+
+event_reader::event_reader(VW::workspace& all, const event_rules& rules, bool skips_bad_events)
+    : input_parser(NAME)
+    , _rules(rules)
+    , _format(is_json(all) ? format::json : format::text)
+    , _several_lines(all.l->is_multiline())
+    , _audit(all.output_config.audit || all.output_config.hash_inv)
+    , _skips(skips_bad_events)
+    , _read_other(all.parser_runtime.example_parser->reader)
+    , _others(std::move(all.parser_runtime.custom_parser))
+    , _is_given_json(all.parser_runtime.example_parser->text_reader != VW::parsers::text::read_lines)
+{
+  const bool text = _read_other == VW::parsers::text::read_features_string;
+  if (!is_json(all) && !text) { _format = format::other; }
+}
+
+void event_reader::install(VW::workspace& all, const event_rules& rules, bool skips_bad_events)
+{
+  auto& parser = *all.parser_runtime.example_parser;
+  parser.lbl_parser = strict_label_parser(parser.lbl_parser, rules.fixed());
+  parser.strict_parse = true;  // what VW cannot read is an error, not a warning
+  auto reader = std::unique_ptr<event_reader>(new event_reader(all, rules, skips_bad_events));
+  if (skips_bad_events && reader->_format == format::other)
+  {
+    THROW("--fastcb_bad_events skip works for text and JSON. Leave it out, or give the events as text.");
+  }
+  all.parser_runtime.custom_parser = std::move(reader);
+  parser.reader = read_next;
+  parser.text_reader = read_given;
+}
+
+event_reader* event_reader::of(const VW::workspace& all)
+{
+  auto* parser = all.parser_runtime.custom_parser.get();
+  return parser != nullptr && parser->get_name() == NAME ? static_cast<event_reader*>(parser) : nullptr;
+}
+
+bool event_reader::next(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples)
+{
+  const c_locale locale;
+  try
+  {
+    switch (_format)
+    {
+      case format::text:
+        return read_text(all, input, examples);
+      case format::json:
+        return read_json(all, input, examples);
+      default:
+        return read_other(all, input, examples);
+    }
+  }
+  catch (...)
+  {
+    make_new(examples);  // VW gives them back
+    throw;
+  }
+}
+
+bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples)
+{
+  for (;;)
+  {
+    size_t count = 0;         // the lines of the event at hand
+    std::string problem;      // with it
+    size_t problem_line = 0;  // 0: with all of its lines
+    const bool more = for_each_line_of_an_event(input,
+        [&](VW::string_view line)
+        {
+          if (!problem.empty()) { return; }  // the rest of the event goes with it
+          try
+          {
+            add_text(all, line, examples, count);
+          }
+          catch (const std::exception& e)
+          {
+            problem = e.what();
+            problem_line = _line;
+            if (!_skips) { refuse_or_note(all, problem, problem_line); }
+          }
+        });
+    if (!more) { return false; }
+    try
+    {
+      const bool blank = examples[0]->is_newline;
+      if (problem.empty() && !blank) { check_event(all, examples); }
+    }
+    catch (const std::exception& e)
+    {
+      problem = e.what();
+    }
+    if (problem.empty())
+    {
+      if (_several_lines) { end_event(all, examples); }
+      return true;
+    }
+    refuse_or_note(all, problem, problem_line);
+    start_over(all, examples);
+  }
+}
+
+// Lines up to an empty one where events have several, else one line, which may be empty.
+template <typename OnLine>
+bool event_reader::for_each_line_of_an_event(VW::io_buf& input, OnLine on_line)
+{
+  bool begun = false;
+  for (;;)
+  {
+    char* line = nullptr;
+    size_t length = 0;
+    if (VW::parsers::text::details::read_features(input, line, length) < 1) { return begun; }
+    ++_line;
+    if (length == 0 && _several_lines)
+    {
+      if (begun) { return true; }
+      continue;
+    }
+    if (!begun && length > 0)
+    {
+      ++_event;
+      _first_line = _line;
+    }
+    begun = true;
+    _last_line = _line;
+    on_line(VW::string_view(line, length));
+    if (!_several_lines) { return true; }
+  }
+}
+
+void event_reader::add_text(VW::workspace& all, VW::string_view line, VW::multi_ex& examples, size_t& count)
+{
+  if (count > 0) { examples.push_back(&VW::get_unused_example(&all)); }
+  ++count;
+  check_text_line(line, _rules.labels());
+  VW::parsers::text::details::substring_to_example(&all, examples.back(), line);
+}
+
+bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples)
+{
+  for (;;)
+  {
+    char* line = nullptr;
+    size_t length = 0;
+    if (VW::parsers::text::details::read_features(input, line, length) < 1) { return false; }
+    ++_line;
+    if (is_blank(VW::string_view(line, length))) { continue; }
+    ++_event;
+    _first_line = _last_line = _line;
+    line[length] = '\0';  // the place of the newline
+    try
+    {
+      if (add_json(all, line, length, examples))
+      {
+        check_event(all, examples);
+        if (_several_lines) { end_event(all, examples); }
+        return true;
+      }
+    }
+    catch (const std::exception& e)
+    {
+      refuse_or_note(all, e.what(), _line);
+    }
+    start_over(all, examples);
+  }
+}
+
+bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples)
+{
+  const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines,
+      all.parser_runtime.chain_hash_json};
+  const auto facts = check_json_line(line, length, format);
+  return _audit ? parse_json<true>(all, line, length, examples, facts)
+                : parse_json<false>(all, line, length, examples, facts);
+}
+
+bool event_reader::read_other(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples)
+{
+  ++_event;
+  if (_others == nullptr) { return _read_other(&all, input, examples) > 0; }
+  return _others->next(all, input, examples);
+}
+
+void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples) const
+{
+  // VW sets it later, from the label.
+  const auto weight_of = all.parser_runtime.example_parser->lbl_parser.get_weight;
+  for (auto* example : examples) { example->weight = weight_of(example->l, example->ex_reduction_features); }
+  if (_several_lines) { _rules.check(examples); }
+  else { _rules.check(*examples[0]); }
+}
+
+void event_reader::refuse_or_note(VW::workspace& all, const std::string& problem, size_t problem_line)
+{
+  const auto place = problem_line > 0           ? fmt::format("line {}", problem_line)
+                     : _first_line == _last_line ? fmt::format("line {}", _last_line)
+                                                 : fmt::format("lines {} to {}", _first_line, _last_line);
+  const auto message = fmt::format("{} This was event {} of the input, {}.", problem, _event, place);
+  if (!_skips) { throw bad_event(message); }
+  all.logger.err_warn("skipped: {}", message);
+  _skipped.emplace_back(_first_line, _last_line);
+}
+
+void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples)
+{
+  const c_locale locale;
+  try
+  {
+    if (_is_given_json)
+    {
+      std::vector<char> line(text.begin(), text.end());
+      line.push_back('\0');
+      if (!is_blank(text) && add_json(all, line.data(), text.size(), examples)) { return; }
+      start_over(all, examples);
+      return;
+    }
+    std::vector<VW::string_view> lines;
+    VW::tokenize('\n', text, lines);
+    size_t count = 0;
+    for (const auto& line : lines) { add_text(all, line, examples, count); }
+  }
+  catch (...)
+  {
+    make_new(examples);
+    throw;
+  }
+}
+
+void event_reader::report() const
+{
+  if (_skipped.empty()) { return; }
+  constexpr size_t MOST_SHOWN = 20;
+  std::string lines;
+  for (size_t i = 0; i < std::min(_skipped.size(), MOST_SHOWN); ++i)
+  {
+    lines += (i == 0 ? "" : ", ") + words_for(_skipped[i]);
+  }
+  std::cerr << fmt::format("vw-fastcb: skipped {} bad {} of {}, at {} {}{}\n", _skipped.size(),
+      _skipped.size() == 1 ? "event" : "events", _event, lines.find_first_of(",-") == std::string::npos ? "line" : "lines",
+      lines, _skipped.size() > MOST_SHOWN ? ", ..." : ".");
+}
+}  // namespace vw_fastcb

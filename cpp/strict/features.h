@@ -1,0 +1,13 @@
+// What the features of an event may be.
+#pragma once
+
+#include "vw/core/multi_ex.h"
+#include "vw/core/vw_fwd.h"
+
+namespace vw_fastcb
+{
+// Refuses lines with a feature that is not finite, or so large that its square, or that of a product the interactions
+// make of it, is not: VW would learn weights from it that are not numbers.
+void check_features(const VW::workspace& all, const VW::multi_ex& lines);
+void check_features(const VW::workspace& all, const VW::example& line);
+}  // namespace vw_fastcb

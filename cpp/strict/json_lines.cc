@@ -1,0 +1,406 @@
+#include "json_lines.h"
+
+#include "bad_event.h"
+#include "json_cursor.h"
+#include "numbers.h"
+#include "slates_json.h"
+
+#include "vw/common/string_view.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <strings.h>
+
+namespace vw_fastcb
+{
+namespace
+{
+using VW::label_type_t;
+
+bool is(VW::string_view key, VW::string_view name) { return key == name; }
+bool is_but_for_case(VW::string_view key, VW::string_view name)
+{
+  return key.size() == name.size() && strncasecmp(key.data(), name.data(), key.size()) == 0;
+}
+
+// VW sets such names apart, and finds the end of their values by the length of the name.
+bool is_reserved(VW::string_view key) { return !key.empty() && key[0] == '_'; }
+
+class json_line
+{
+public:
+  json_line(const char* line, size_t length, const json_format& format) : _at(line, line + length), _format(format) {}
+
+  json_facts check()
+  {
+    if (_format.decision_service) { log_entry(); }
+    else { context(); }
+    _at.expect_end();
+    check_label();
+    return _facts;
+  }
+
+private:
+  // Where an object stands, which decides what its reserved names mean.
+  enum class place
+  {
+    context,
+    action,
+    slot,
+    outcome,
+    elsewhere
+  };
+
+  void log_entry()
+  {
+    _at.members(
+        [this](VW::string_view key)
+        {
+          check_key(key);
+          if (is(key, "c")) { context(); }
+          else if (is(key, "a")) { _ids = whole_numbers("a"); }
+          else if (is(key, "p")) { _probabilities = probabilities("p"); }
+          else if (is(key, "pdrop")) { drop_probability(); }
+          else if (is(key, "_outcomes")) { outcomes(); }
+          else if (key.substr(0, 6) == "_label") { label(key, /*after_context=*/_has_context); }
+          else { _at.value(); }
+        });
+    _facts.has_ids = !_ids.empty();
+  }
+
+  void context()
+  {
+    if (_at.peek() != '{') { _at.fail("an object"); }
+    if (_has_context) { refuse("it has two contexts, \"c\". Expected one."); }
+    object(place::context);
+    _has_context = true;
+  }
+
+  void object(place where)
+  {
+    _at.members([this, where](VW::string_view key) { member(key, where); });
+  }
+
+  void member(VW::string_view key, place where)
+  {
+    check_key(key);
+    if (!is_reserved(key))
+    {
+      // Only objects and arrays can have reserved names inside.
+      _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); });
+      return;
+    }
+    if (is(key, "_multi")) { actions(where); }
+    else if (is(key, "_slots")) { slots(where); }
+    else if (is(key, "__aid") || is(key, "_graph"))
+    {
+      refuse(fmt::format("{} has no meaning here. Leave it out.", std::string(key)));
+    }
+    else if (is(key, "_a") || is(key, "_p")) { choice(key, where); }
+    else if (is_but_for_case(key, "_inc")) { whole_numbers("_inc"); }
+    else if (key.substr(0, 6) == "_label" && where == place::context) { label(key, /*after_context=*/false); }
+    else if (key.substr(0, 6) == "_label")
+    {
+      if (is_but_for_case(key, "_label_cost")) { _slot_has_cost = true; }
+      label_value(key);
+    }
+    else { _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); }); }
+  }
+
+  // VW reads a key as C does, up to a zero, and compares it before it knows where it ends.
+  void check_key(VW::string_view key)
+  {
+    if (key.find('\\') == VW::string_view::npos) { return; }
+    if (is_reserved(key) || is_but_for_case(key.substr(0, 6), "\\u005f"))
+    {
+      refuse(fmt::format("the name {} begins with an underscore and has an escape. Write it out.", quoted(key)));
+    }
+    if (key.find("\\u0000") != VW::string_view::npos)
+    {
+      refuse(fmt::format("the name {} has a zero in it. Expected a name without one.", quoted(key)));
+    }
+  }
+
+  void actions(place where)
+  {
+    if (!_format.several_lines)
+    {
+      refuse("it has actions in _multi, which --cb_explore K does not take. Use --cb_explore_adf.");
+    }
+    if (where != place::context) { refuse("_multi stands inside another object. Expected it beside the shared features."); }
+    objects("_multi", place::action, _facts.num_actions);
+  }
+
+  void slots(place where)
+  {
+    if (_format.labels != label_type_t::CCB) { refuse("it has _slots. Use --ccb_explore_adf or --slates for events with slots."); }
+    if (where != place::context) { refuse("_slots stand inside another object. Expected them beside _multi."); }
+    objects("_slots", place::slot, _slots);
+  }
+
+  void outcomes()
+  {
+    size_t count = 0;
+    objects("_outcomes", place::outcome, count);
+    if (_format.labels == label_type_t::CCB && count != _slots)
+    {
+      refuse(fmt::format("it has {} slots and {} _outcomes. Expected as many, after the context \"c\".", _slots, count));
+    }
+  }
+
+  // An array of objects; each is one action, slot or outcome.
+  void objects(const char* name, place where, size_t& count)
+  {
+    if (_at.peek() != '[') { refuse(fmt::format("{} is not an array. Expected an array of objects.", name)); }
+    _at.elements(
+        [&]
+        {
+          if (_at.peek() != '{')
+          {
+            refuse(fmt::format("entry {} of {} is not an object. Expected an array of objects.", count, name));
+          }
+          _slot_actions.reset();
+          _slot_probabilities.reset();
+          _slot_has_cost = false;
+          object(where);
+          if (where != place::action) { check_choice(count); }
+          ++count;
+        });
+  }
+
+  void choice(VW::string_view key, place where)
+  {
+    const bool of_a_slot = where == place::slot || where == place::outcome;
+    if (!of_a_slot && _format.labels == label_type_t::CCB)
+    {
+      refuse(fmt::format("{} stands outside of a slot. Expected it in _outcomes or _slots.", std::string(key)));
+    }
+    if (is(key, "_a")) { _slot_actions = whole_numbers("_a").size(); }
+    else { _slot_probabilities = probabilities("_p").size(); }
+  }
+
+  void check_choice(size_t slot) const
+  {
+    const size_t actions = _slot_actions.value_or(0);
+    const size_t probabilities = _slot_probabilities.value_or(0);
+    if (actions == probabilities && (actions > 0 || !_slot_has_cost)) { return; }
+    refuse(fmt::format("slot {} has {} actions in _a and {} probabilities in _p. Expected as many, those of the chosen "
+                       "action first.",
+        slot, actions, probabilities));
+  }
+
+  void label(VW::string_view key, bool after_context)
+  {
+    if (after_context)
+    {
+      refuse(fmt::format("{} stands behind the context \"c\", where VW drops it. Expected the label first.",
+          std::string(key)));
+    }
+    if (_at.at_number())
+    {
+      const auto text = _at.number();
+      const double value = number_in(text).value_or(NAN);
+      if (is_but_for_case(key, "_labelIndex")) { note(_index, key, text, value); }
+      else if (is_but_for_case(key, "_label_Action")) { note(_action, key, text, value); }
+      else if (is_but_for_case(key, "_label_probability")) { note(_probability, key, value); }
+      else if (is_but_for_case(key, "_label_cost")) { note(_cost, key, value); }
+      return;
+    }
+    if (is_but_for_case(key, "_label_cost") && _at.peek() == '"') { _cost = NAN; }  // "NaN", which is refused later
+    label_value(key);
+  }
+
+  void label_value(VW::string_view key)
+  {
+    if (_at.at_number() && is_but_for_case(key, "_label_Action"))
+    {
+      whole_number(_at.number(), "_label_Action");
+      return;
+    }
+    if (_at.peek() != '{')
+    {
+      _at.value();
+      return;
+    }
+    _at.members(
+        [this](VW::string_view inner)
+        {
+          if (is_but_for_case(inner, "Action") && _at.at_number()) { whole_number(_at.number(), "Action"); }
+          else { _at.value(); }
+        });
+  }
+
+  static void note(std::optional<double>& place, VW::string_view key, double value)
+  {
+    if (place) { refuse(fmt::format("{} is given twice. Expected it once.", std::string(key))); }
+    place = value;
+  }
+
+  static void note(std::optional<double>& place, VW::string_view key, VW::string_view text, double value)
+  {
+    whole_number(text, std::string(key).c_str());
+    note(place, key, value);
+  }
+
+  void drop_probability()
+  {
+    if (!_at.at_number())
+    {
+      _at.value();
+      return;
+    }
+    const auto text = _at.number();
+    const float value = number_in(text).value_or(NAN);
+    if (!(value >= 0.f && value < 1.f)) { refuse(fmt::format("its pdrop is {}, which is outside [0, 1).", std::string(text))); }
+  }
+
+  static uint32_t whole_number(VW::string_view text, const char* name)
+  {
+    constexpr double TOO_LARGE = 4294967296.;
+    double value = -1.;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    if (value >= 0. && value < TOO_LARGE && value == std::floor(value)) { return static_cast<uint32_t>(value); }
+    refuse(fmt::format("action {} in {} is unknown. Actions are whole numbers.", std::string(text), name));
+  }
+
+  // VW takes a single number for an array of one.
+  template <typename OnNumber>
+  void numbers(const char* name, OnNumber on_number)
+  {
+    const auto one = [&]
+    {
+      if (!_at.at_number())
+      {
+        refuse(fmt::format("{} holds something that is not a number. Expected an array of numbers.", name));
+      }
+      on_number(_at.number());
+    };
+    if (_at.peek() == '[') { _at.elements(one); }
+    else if (_at.peek() == 'n') { _at.word(); }
+    else { one(); }
+  }
+
+  std::vector<uint32_t> whole_numbers(const char* name)
+  {
+    std::vector<uint32_t> found;
+    numbers(name, [&](VW::string_view text) { found.push_back(whole_number(text, name)); });
+    return found;
+  }
+
+  std::vector<double> probabilities(const char* name)
+  {
+    std::vector<double> found;
+    numbers(name,
+        [&](VW::string_view text)
+        {
+          found.push_back(number_in(text).value_or(NAN));
+          if (!(found.back() >= 0. && found.back() <= 1.))
+          {
+            refuse(fmt::format("probability {} in {} is outside [0, 1].", std::string(text), name));
+          }
+        });
+    return found;
+  }
+
+  // The parts of a label may say the same thing in several ways, and then have to agree.
+  void check_label() const
+  {
+    if (_format.labels != label_type_t::CB || !_format.several_lines) { return; }
+    check_ids();
+    if (!_cost && !_probability && !_action && !_index) { return; }
+    if (_format.decision_service && !_has_context)
+    {
+      refuse("it has a label and no context \"c\". Expected an object with actions in _multi.");
+    }
+    if (_facts.num_actions == 0) { refuse("it has a label and no actions. Expected actions in _multi."); }
+    if (!_cost && !_probability && !_action) { return; }
+    if (!_cost) { refuse("its label has no cost. Expected _label_cost, or no label to ask for a prediction."); }
+    if (!_index)
+    {
+      refuse("its label belongs to no action. Expected _labelIndex, which says which action was chosen, from 0.");
+    }
+    if (*_index >= static_cast<double>(_facts.num_actions))
+    {
+      refuse(fmt::format("_labelIndex is {} and the event has {} actions. Expected a number from 0 to {}.", *_index,
+          _facts.num_actions, _facts.num_actions - 1));
+    }
+    const double chosen = *_index + 1;
+    if (_action && *_action != chosen) { refuse_contradiction("_label_Action", *_action); }
+    if (!_ids.empty() && _ids[0] != chosen) { refuse_contradiction("the first entry of a", _ids[0]); }
+    constexpr double ROUNDING = 1e-3;
+    if (_probability && !_probabilities.empty() &&
+        std::abs(_probabilities[0] - *_probability) > ROUNDING * std::max(_probabilities[0], *_probability))
+    {
+      refuse(fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
+                         "chosen action: expected the same.",
+          *_probability, _probabilities[0]));
+    }
+  }
+
+  [[noreturn]] void refuse_contradiction(const char* name, double action) const
+  {
+    refuse(fmt::format("_labelIndex is {} and {} is {}. Both say which action was chosen, the first counts from 0 and "
+                       "the other from 1: expected {} there.",
+        *_index, name, action, *_index + 1));
+  }
+
+  // "a" lists the actions by number, "p" their probabilities, the chosen action first.
+  void check_ids() const
+  {
+    if (!_ids.empty() && !_probabilities.empty() && _ids.size() != _probabilities.size())
+    {
+      refuse(fmt::format(
+          "a has {} entries and p has {}. Expected one probability per action.", _ids.size(), _probabilities.size()));
+    }
+    if (_facts.num_actions == 0) { return; }
+    std::vector<bool> seen(_facts.num_actions, false);
+    for (const auto id : _ids)
+    {
+      if (id < 1 || id > _facts.num_actions || seen[id - 1])
+      {
+        refuse(fmt::format("a holds the action {}. Expected each of the {} actions of _multi at most once, numbered from 1.",
+            id, _facts.num_actions));
+      }
+      seen[id - 1] = true;
+    }
+  }
+
+  json_cursor _at;
+  const json_format& _format;
+  json_facts _facts;
+  bool _has_context = false;
+  size_t _slots = 0;
+  std::vector<uint32_t> _ids;
+  std::vector<double> _probabilities;
+  std::optional<double> _cost;
+  std::optional<double> _probability;
+  std::optional<double> _action;  // from 1
+  std::optional<double> _index;   // from 0
+  // Of the slot at hand.
+  std::optional<size_t> _slot_actions;
+  std::optional<size_t> _slot_probabilities;
+  bool _slot_has_cost = false;
+};
+}  // namespace
+
+json_facts check_json_line(const char* line, size_t length, const json_format& format)
+{
+  if (format.labels == label_type_t::SLATES)
+  {
+    json_cursor cursor(line, line + length);
+    if (cursor.peek() != '{') { cursor.fail("an object"); }
+    cursor.value();
+    cursor.expect_end();
+    check_slates_json(line, format.decision_service, format.chain_hash);
+    return {};
+  }
+  return json_line(line, length, format).check();
+}
+}  // namespace vw_fastcb

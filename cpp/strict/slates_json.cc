@@ -1,0 +1,122 @@
+#include "slates_json.h"
+
+#include "bad_event.h"
+
+#include "fmt/format.h"
+
+#include <rapidjson/document.h>
+
+#include <string>
+
+namespace vw_fastcb
+{
+namespace
+{
+using value = rapidjson::Value;
+
+void require(bool good, const char* name, const char* expected)
+{
+  if (!good) { refuse(fmt::format("{} is missing or of the wrong kind. Expected {}.", name, expected)); }
+}
+
+const value* find(const value& object, const char* name)
+{
+  const auto found = object.FindMember(name);
+  return found == object.MemberEnd() ? nullptr : &found->value;
+}
+
+template <typename IsGood>
+void require_one_or_many(const value* given, const char* name, const char* expected, IsGood is_good)
+{
+  require(given != nullptr && (given->IsArray() || is_good(*given)), name, expected);
+  if (!given->IsArray()) { return; }
+  for (const auto& entry : given->GetArray()) { require(is_good(entry), name, expected); }
+}
+
+void require_objects(const value& context, const char* name)
+{
+  const auto* given = find(context, name);
+  if (given == nullptr) { return; }
+  require(given->IsArray(), name, "an array of objects");
+  for (const auto& entry : given->GetArray()) { require(entry.IsObject(), name, "an array of objects"); }
+}
+
+// To hash a name with its text, VW writes the name into the memory before the text. rapidjson leaves room for this many
+// characters there.
+constexpr size_t LONGEST_NAME = 16;
+
+void check_names_of_strings(const value& given)
+{
+  if (given.IsArray())
+  {
+    for (const auto& entry : given.GetArray()) { check_names_of_strings(entry); }
+  }
+  if (!given.IsObject()) { return; }
+  for (const auto& member : given.GetObject())
+  {
+    const VW::string_view name(member.name.GetString(), member.name.GetStringLength());
+    if (member.value.IsString() && name.size() > LONGEST_NAME && name[0] != '_')
+    {
+      refuse(fmt::format("the feature {} is a string and its name has more than {} characters, which VW cannot read in "
+                         "slates. Use a shorter name, or --chain_hash.",
+          quoted(name), LONGEST_NAME));
+    }
+    check_names_of_strings(member.value);
+  }
+}
+
+void check_context(const value& context)
+{
+  require_objects(context, "_multi");
+  require_objects(context, "_slots");
+  const auto* actions = find(context, "_multi");
+  if (actions == nullptr) { return; }
+  for (const auto& action : actions->GetArray())
+  {
+    const auto* slot = find(action, "_slot_id");
+    require(slot != nullptr && slot->IsInt() && slot->GetInt() >= 0, "_slot_id", "the number of a slot, from 0");
+  }
+}
+
+void check_log(const value& event)
+{
+  const auto* cost = find(event, "_label_cost");
+  require(cost == nullptr || cost->IsNumber(), "_label_cost", "a number");
+  const auto* drop = find(event, "pdrop");
+  require(drop == nullptr || (drop->IsNumber() && drop->GetDouble() >= 0. && drop->GetDouble() < 1.), "pdrop",
+      "a number in [0, 1)");
+  for (const char* name : {"EventId", "Timestamp"})
+  {
+    const auto* given = find(event, name);
+    require(given == nullptr || given->IsString(), name, "a string");
+  }
+  const auto* skip = find(event, "_skipLearn");
+  require(skip == nullptr || skip->IsBool(), "_skipLearn", "true or false");
+  require_objects(event, "_outcomes");
+  const auto* outcomes = find(event, "_outcomes");
+  if (outcomes == nullptr) { return; }
+  for (const auto& outcome : outcomes->GetArray())
+  {
+    require_one_or_many(
+        find(outcome, "_a"), "_a", "actions, numbered from 0", [](const value& v) { return v.IsUint(); });
+    require_one_or_many(
+        find(outcome, "_p"), "_p", "probabilities in (0, 1]", [](const value& v) { return v.IsNumber(); });
+    const auto* original = find(outcome, "_original_label_cost");
+    require(original == nullptr || original->IsNumber(), "_original_label_cost", "a number");
+  }
+}
+}  // namespace
+
+void check_slates_json(const char* event, bool decision_service, bool chain_hash)
+{
+  rapidjson::Document document;
+  document.Parse(event);
+  require(!document.HasParseError() && document.IsObject(), "the event", "one JSON object");
+  if (decision_service) { check_log(document); }
+  const auto* context = decision_service ? find(document, "c") : &document;
+  require(context != nullptr && context->IsObject(), "c", "an object");
+  require(find(*context, "_slot_id") == nullptr, "_slot_id of the context", "it on actions only");
+  check_context(*context);
+  if (!chain_hash) { check_names_of_strings(*context); }
+}
+}  // namespace vw_fastcb

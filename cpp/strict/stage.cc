@@ -1,0 +1,141 @@
+// The top of the stack wherever --fastcb is used: a learner that changes nothing. It refuses bad events as the user gave
+// them, before any learner below may predict, learn or count. It also takes over reading and writing from VW: whole
+// events in, and probabilities out that can be logged back.
+#include "stage.h"
+
+#include "event_reader.h"
+#include "event_rules.h"
+
+#include "vw/config/options.h"
+#include "vw/core/action_score.h"
+#include "vw/core/example.h"
+#include "vw/core/global_data.h"
+#include "vw/core/learner.h"
+#include "vw/core/setup_base.h"
+#include "vw/core/shared_data.h"
+#include "vw/io/io_adapter.h"
+
+#include "fmt/format.h"
+
+#include <string>
+#include <utility>
+
+namespace
+{
+using VW::LEARNER::learner;
+
+struct stage
+{
+  VW::workspace* all;
+  vw_fastcb::event_rules rules;
+  bool skips_bad_events;
+  learner* base;
+};
+
+template <bool is_learn, typename Event>
+void check_and_pass_on(stage& data, learner& base, Event& event)
+{
+  data.rules.check(event);
+  if (is_learn) { base.learn(event); }
+  else { base.predict(event); }
+}
+
+void start_reading(stage& data)
+{
+  data.base->init_driver();
+  vw_fastcb::event_reader::install(*data.all, data.rules, data.skips_bad_events);
+}
+
+// As VW writes them, with as many digits as it takes to read the same number again.
+void add_line(std::string& text, const VW::action_scores& probabilities, const VW::v_array<char>& tag)
+{
+  const char* delimiter = "";
+  for (const auto& entry : probabilities)
+  {
+    fmt::format_to(std::back_inserter(text), "{}{}:{}", delimiter, entry.action, entry.score);
+    delimiter = ",";
+  }
+  if (!tag.empty()) { text.append(" ").append(tag.begin(), tag.size()); }
+  text += '\n';
+}
+
+std::string printed(const VW::example& ec, VW::prediction_type_t)
+{
+  std::string text;
+  add_line(text, ec.pred.a_s, ec.tag);
+  return text;
+}
+
+std::string printed(const VW::multi_ex& lines, VW::prediction_type_t type)
+{
+  if (lines.empty()) { return ""; }
+  if (type == VW::prediction_type_t::ACTION_PROBS) { return printed(*lines[0], type) + '\n'; }
+  std::string text;
+  for (const auto& slot : lines[0]->pred.decision_scores) { add_line(text, slot, {}); }
+  return text + '\n';
+}
+
+// VW counts and prints the event, but for the probabilities, which it would round.
+template <typename Event>
+void finish(VW::workspace& all, stage& data, Event& event)
+{
+  auto& sinks = all.output_runtime.final_prediction_sink;
+  const auto type = data.base->get_output_prediction_type();
+  const bool probabilities =
+      type == VW::prediction_type_t::ACTION_PROBS || type == VW::prediction_type_t::DECISION_PROBS;
+  if (sinks.empty() || !probabilities)
+  {
+    data.base->finish_example(all, event);
+    return;
+  }
+  const auto text = printed(event, type);
+  auto held_back = std::move(sinks);
+  sinks.clear();
+  data.base->finish_example(all, event);
+  sinks = std::move(held_back);
+  for (auto& sink : sinks) { sink->write(text.data(), text.size()); }
+}
+
+template <typename Event>
+void update_stats(const VW::workspace& all, VW::shared_data& sd, const stage& data, const Event& event, VW::io::logger& log)
+{
+  auto* counting = data.base;
+  while (!counting->has_update_stats()) { counting = counting->get_base_learner(); }
+  counting->update_stats(all, sd, const_cast<Event&>(event), log);
+}
+
+template <typename Event>
+std::shared_ptr<learner> make_stage(std::unique_ptr<stage> data, std::shared_ptr<learner> base, const std::string& name)
+{
+  const bool learn_returns_prediction = base->learn_returns_prediction;
+  return VW::LEARNER::make_reduction_learner(
+      std::move(data), base, check_and_pass_on<true, Event>, check_and_pass_on<false, Event>, name)
+      .set_learn_returns_prediction(learn_returns_prediction)
+      .set_init_driver(start_reading)
+      .set_finish_example(finish<Event>)
+      .set_update_stats(update_stats<Event>)
+      .build();
+}
+}  // namespace
+
+std::shared_ptr<learner> VW::reductions::fastcb_strict_setup(VW::setup_base_i& stack_builder)
+{
+  auto& options = *stack_builder.get_options();
+  if (!options.was_supplied("fastcb")) { return nullptr; }
+  auto base = stack_builder.setup_base_learner();
+  if (base == nullptr) { return nullptr; }
+
+  const auto bound = [&options](const char* name) { return options.get_typed_option<float>(name).value(); };
+  const vw_fastcb::cost_range range(bound("cb_min_cost"), bound("cb_max_cost"));
+  const auto labels = base->get_input_label_type();
+  const bool fixed = labels == VW::label_type_t::CB && !base->is_multiline();
+  const uint32_t actions = fixed ? options.get_typed_option<uint32_t>("cb_explore").value() : 0;
+  const bool skips = options.get_typed_option<std::string>("fastcb_bad_events").value() == "skip";
+  auto& all = *stack_builder.get_all_pointer();
+  auto data = VW::make_unique<stage>(
+      stage{&all, vw_fastcb::event_rules(all, labels, actions, range), skips, base.get()});
+
+  const auto name = stack_builder.get_setupfn_name(fastcb_strict_setup);
+  return base->is_multiline() ? make_stage<VW::multi_ex>(std::move(data), std::move(base), name)
+                              : make_stage<VW::example>(std::move(data), std::move(base), name);
+}

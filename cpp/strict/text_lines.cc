@@ -1,0 +1,81 @@
+#include "text_lines.h"
+
+#include "bad_event.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <string>
+
+#include <strings.h>
+
+namespace vw_fastcb
+{
+namespace
+{
+constexpr auto NONE = VW::string_view::npos;
+
+bool equal_but_for_case(VW::string_view word, VW::string_view other)
+{
+  return word.size() == other.size() && strncasecmp(word.data(), other.data(), word.size()) == 0;
+}
+
+// Words that begin a label. One that touches the bar was meant as a label and not as a tag.
+bool is_keyword(VW::string_view word)
+{
+  for (const char* keyword : {"shared", "ccb", "slates", "slot", "action"})
+  {
+    if (equal_but_for_case(word, keyword)) { return true; }
+  }
+  return false;
+}
+
+// Numbers with colons between them; a slate's cost is one number.
+bool looks_like_a_label(VW::string_view word, VW::label_type_t labels)
+{
+  const bool numbers = word.find_first_not_of("0123456789.:,+-eE") == NONE;
+  return numbers && (labels != VW::label_type_t::CB || word.find(':') != NONE);
+}
+
+// VW runs lines such as `save_model.vw|` as a command.
+bool is_command(VW::string_view tag) { return tag.substr(0, 4) == "save"; }
+
+// Whether the words before the tag already say what was observed.
+bool has_outcome(VW::string_view words, VW::label_type_t labels)
+{
+  const auto count = [words] { return std::count(words.begin(), words.end(), ' '); };
+  return labels == VW::label_type_t::CB ? words.find_first_not_of(' ') != NONE : count() >= 3;
+}
+}  // namespace
+
+void check_text_line(VW::string_view line, VW::label_type_t labels)
+{
+  const bool strict = labels == VW::label_type_t::CB || labels == VW::label_type_t::CCB ||
+                      labels == VW::label_type_t::SLATES;
+  if (!strict || line.empty() || line[0] == '|') { return; }
+
+  const auto bar = line.find('|');
+  const auto head = line.substr(0, bar);
+  const auto last_space = head.rfind(' ');
+  const auto last = last_space == NONE ? head : head.substr(last_space + 1);
+  if (bar == NONE)
+  {
+    if (is_command(last)) { return; }
+    refuse(fmt::format("the line {} has no bar. Features stand behind one: write '{} |'.", quoted(line),
+        line.size() < 20 ? std::string(line) : "label"));
+  }
+  const auto tab = head.find('\t');
+  if (tab != NONE && head.find_first_not_of(" \t") < tab)
+  {
+    refuse(fmt::format("a tab stands before the bar in {}, and VW drops what is left of it. Use spaces.", quoted(line)));
+  }
+  if (last.empty() || last[0] == '\'') { return; }
+  const auto before = head.substr(0, head.size() - last.size());
+  if (is_keyword(last) || (looks_like_a_label(last, labels) && !has_outcome(before, labels)))
+  {
+    refuse(fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write '{} |', "
+                       "or '{}| if it is a tag.",
+        quoted(last), std::string(last), "'" + std::string(last)));
+  }
+}
+}  // namespace vw_fastcb
