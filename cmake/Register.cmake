@@ -45,6 +45,13 @@ patch_vw(core/src/reduction_stack.cc "${place}" "${place}  reductions.push_back(
 set(place "options.was_supplied(\"graph_feedback\")")
 patch_vw(core/src/reductions/cb/cb_explore_adf_greedy.cc "${place}" "${place} || options.was_supplied(\"fastcb\")")
 
+# FastCB merges shared features itself, into the chosen action only.
+set(place "#include \"vw/core/reductions/shared_feature_merger.h\"\n")
+patch_vw(core/src/reductions/shared_feature_merger.cc "${place}" "${place}${include_fastcb}")
+set(place "  if (base == nullptr) { return nullptr; }\n")
+patch_vw(core/src/reductions/shared_feature_merger.cc "${place}"
+  "${place}  if (fastcb_takes_shared_features(*base)) { return base; }\n")
+
 # This setup runs before those of the other reductions, so it is also where combinations are refused.
 set(place "#include \"vw/core/reductions/cb/cb_to_cb_adf.h\"\n")
 patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}" "${place}${include_fastcb}")
@@ -93,7 +100,15 @@ patch_vw(pylibvw.cc "${place}      return &VW::cb_label_parser_global;"
       return &VW::cb_label_parser_global;")
 # Where an event read from a file is refused, the parser thread must be ended, not abandoned: that aborts the process.
 patch_vw(pylibvw.cc "  VW::start_parser(*all);\n  VW::LEARNER::generic_driver(*all);\n  VW::end_parser(*all);\n"
-  "  vw_fastcb::running_parser parser(*all);\n  VW::LEARNER::generic_driver(*all);\n")
+  "  vw_fastcb::run_parser(*all);\n")
+# An Example made from a line of text is read as strictly as others, and freed where it is refused.
+patch_vw(pylibvw.cc "  VW::parsers::text::read_line(*all, ec, str);
+  VW::setup_example(*all, ec);
+  return std::shared_ptr<VW::example>(ec, my_delete_example);\n"
+  "  std::shared_ptr<VW::example> owned(ec, my_delete_example);
+  vw_fastcb::read_line(*all, *ec, str);
+  VW::setup_example(*all, ec);
+  return owned;\n")
 set(place "#include \"vw/core/reductions/gd.h\"\n")
-patch_vw(pylibvw.cc "${place}" "${place}#include \"cli/running_parser.h\"\n")
+patch_vw(pylibvw.cc "${place}" "${place}#include \"cli/running_parser.h\"\n#include \"strict/event_reader.h\"\n")
 list(REMOVE_ITEM VW_PATCHED_SOURCES "${VW_PYLIBVW_SOURCE}")

@@ -5,6 +5,7 @@
 
 namespace vw_fastcb
 {
+void register_errors();
 void register_allocation(pybind11::module_& module);
 void register_bakeoff(pybind11::module_& module);
 void register_cli(pybind11::module_& module);

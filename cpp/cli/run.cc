@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "running_parser.h"
+#include "strict/event_reader.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/options_cli.h"
@@ -9,12 +10,13 @@
 #include "vw/core/parse_primitives.h"
 #include "vw/core/parser.h"
 #include "vw/core/shared_data.h"
+#include "vw/core/version.h"
 #include "vw/core/vw.h"
 #include "vw/io/io_adapter.h"
 #include "vw/io/logger.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -112,21 +114,6 @@ workspaces make_workspaces_from_file(const std::string& path, driver_flags& driv
   return all;
 }
 
-// A daemon's parser waits for the next line or client, which may never come, and cannot be told to stop. So the process
-// ends here; VW's parent process starts another.
-void serve(VW::workspace& all)
-{
-  try
-  {
-    VW::LEARNER::generic_driver(all);
-  }
-  catch (const std::exception& e)
-  {
-    all.logger.err_critical("vw-fastcb: {} This process stops serving.", e.what());
-    std::_Exit(1);
-  }
-}
-
 void learn_from_input(workspaces& all, bool onethread)
 {
   if (onethread)
@@ -136,8 +123,7 @@ void learn_from_input(workspaces& all, bool onethread)
     return;
   }
   running_parser parser(*all[0]);
-  if (all[0]->runtime_config.daemon) { serve(*all[0]); }
-  else if (all.size() == 1) { VW::LEARNER::generic_driver(*all[0]); }
+  if (all.size() == 1) { VW::LEARNER::generic_driver(*all[0]); }
   else
   {
     std::vector<VW::workspace*> pointers;
@@ -157,24 +143,22 @@ void rethrow_parser_failure(const workspaces& all)
 
 void drive(workspaces& all, bool onethread)
 {
-  try
-  {
-    learn_from_input(all, onethread);
-  }
-  catch (const VW::vw_exception& e)
-  {
-    // Where the parser failed in the middle of an event, the learner got the part before, and VW has said in which
-    // line.
-    rethrow_parser_failure(all);
-    if (!all[0]->options->was_supplied("fastcb")) { throw; }
-    // VW counts the events that went through.
-    THROW(e.what() << " This was event " << all[0]->sd->example_number + 1 << " of the input.");
-  }
+  learn_from_input(all, onethread);
   rethrow_parser_failure(all);
+  for (const auto& workspace : all)
+  {
+    if (const auto* reader = event_reader::of(*workspace)) { reader->report(); }
+  }
 }
 
 void run(const std::vector<std::string>& arguments, VW::io::logger& logger)
 {
+  if (std::find(arguments.begin(), arguments.end(), "--version") != arguments.end())
+  {
+    std::cout << VW::VERSION.to_string() << " (git commit: " << VW::GIT_COMMIT << ")\nvw-fastcb " << VW_FASTCB_VERSION
+              << std::endl;
+    return;
+  }
   driver_flags driver;
   workspaces all;
   if (arguments.size() == 2 && arguments[0] == "--args")

@@ -1,11 +1,15 @@
 // VW's parser thread, safe to leave by an exception.
 #pragma once
 
+#include "strict/event_reader.h"
+
 #include "vw/core/global_data.h"
+#include "vw/core/learner.h"
 #include "vw/core/parser.h"
 #include "vw/core/vw.h"
 
 #include <exception>
+#include <utility>
 
 namespace vw_fastcb
 {
@@ -35,4 +39,19 @@ private:
   VW::workspace& _all;
   int _exceptions;  // in flight when the parser was started
 };
+
+// Learns from the workspace's input. What the parser thread threw is thrown again here, where FastCB is used; stock VW
+// keeps it to itself.
+inline void run_parser(VW::workspace& all)
+{
+  {
+    running_parser parser(all);
+    VW::LEARNER::generic_driver(all);
+  }
+  const auto* reader = event_reader::of(all);
+  if (reader == nullptr) { return; }
+  auto& failure = all.parser_runtime.example_parser->exc_ptr;
+  if (failure) { std::rethrow_exception(std::exchange(failure, nullptr)); }
+  reader->report();
+}
 }  // namespace vw_fastcb

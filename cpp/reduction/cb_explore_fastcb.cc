@@ -4,7 +4,7 @@
 #include "fastcb_options.h"
 #include "merging.h"
 #include "oracle.h"
-#include "refusals.h"
+#include "strict/flags.h"
 
 #include "vw/config/options.h"
 #include "vw/core/action_score.h"

@@ -1,6 +1,6 @@
 #include "fastcb_options.h"
 
-#include "refusals.h"
+#include "strict/flags.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/options.h"
@@ -57,6 +57,12 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .default_value("power")
               .one_of({"power"})
               .help("Schedule of gamma: power of the number of events learned"))
+      .add(make_option("fastcb_bad_events", _bad_events)
+              .keep()
+              .allow_override()
+              .default_value("stop")
+              .one_of({"stop", "skip"})
+              .help("At a bad event of the input: stop with an error, or skip it, go on, and report the lines at the end"))
       .add(make_option("cb_type", _cb_type)
               .keep()
               .default_value("mtr")

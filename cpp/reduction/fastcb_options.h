@@ -46,6 +46,7 @@ private:
   std::string _objective;
   std::string _allocation;
   std::string _gamma;
+  std::string _bad_events;
   std::string _cb_type;
 };
 }  // namespace vw_fastcb

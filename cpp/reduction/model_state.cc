@@ -6,8 +6,11 @@
 #include "vw/core/model_utils.h"
 #include "vw/io/io_adapter.h"
 
+#include "fmt/format.h"
+
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -18,18 +21,54 @@ namespace vw_fastcb
 {
 namespace
 {
-constexpr std::array<char, 8> MAGIC = {'f', 'a', 's', 't', 'c', 'b', '0', '2'};
+// What every block begins with: these six letters, the version of its format in two digits, and since format 3 the
+// version of the package that wrote it. Later formats keep to this, so that earlier packages can say what they found.
+constexpr const char* MAGIC = "fastcb";
+constexpr size_t MAGIC_LENGTH = 6;
+constexpr int FORMAT = 3;
+constexpr int FORMAT_WITHOUT_VERSION = 2;  // of version 0.1
 
-// The block in the file. Fixed-width fields: the same file on every machine of the same byte order, as VW's own.
+struct block_start
+{
+  std::array<char, 8> magic;
+};
+
+using package_version = std::array<char, 16>;  // padded with zeros
+
+// The rest of the block. Fixed-width fields: the same file on every machine of the same byte order, as VW's own.
 struct state_block
 {
-  std::array<char, 8> magic = MAGIC;
   model_state state;
   uint64_t bytes_below = 0;
   uint64_t stack_below = 0;  // which learners wrote them
-  uint64_t seal = 0;         // over all above but the magic, and the bytes
+  uint64_t seal = 0;         // over the version, all above, and the bytes
 };
-static_assert(sizeof(state_block) == 48, "the block is written as it lies in memory and must have no padding");
+static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
+
+block_start start_of_this_format()
+{
+  block_start start{};
+  const auto text = fmt::format("{}{:02}", MAGIC, FORMAT);
+  std::copy(text.begin(), text.end(), start.magic.begin());
+  return start;
+}
+
+package_version this_version()
+{
+  package_version version{};
+  const std::string text = VW_FASTCB_VERSION;
+  std::copy_n(text.begin(), std::min(text.size(), version.size()), version.begin());
+  return version;
+}
+
+// The format of a block that begins so; 0 where it is none of ours.
+int format_of(const block_start& start)
+{
+  const auto& magic = start.magic;
+  const bool digits = std::isdigit(magic[6]) != 0 && std::isdigit(magic[7]) != 0;
+  if (std::strncmp(magic.data(), MAGIC, MAGIC_LENGTH) != 0 || !digits) { return 0; }
+  return (magic[6] - '0') * 10 + (magic[7] - '0');
+}
 
 constexpr uint64_t FNV_BASIS = 14695981039346656037ull;
 
@@ -39,11 +78,13 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
   return hash;
 }
 
-uint64_t seal_of(const state_block& block, const std::vector<char>& bytes)
+// Format 2 has no version, which leaves its seal as it was.
+uint64_t seal_of(const package_version& version, const state_block& block, const std::vector<char>& bytes)
 {
-  const auto* const fields = reinterpret_cast<const char*>(&block.state);
-  const auto count = offsetof(state_block, seal) - offsetof(state_block, state);
-  return fnv1a(bytes.data(), bytes.size(), fnv1a(fields, count));
+  const auto* const fields = reinterpret_cast<const char*>(&block);
+  const auto length = strnlen(version.data(), version.size());
+  const auto start = fnv1a(version.data(), length == 0 ? 0 : version.size());
+  return fnv1a(bytes.data(), bytes.size(), fnv1a(fields, offsetof(state_block, seal), start));
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -97,17 +138,40 @@ std::vector<char> rest_of(VW::io_buf& io)
   return rest;
 }
 
+template <typename Part>
+bool read_into(VW::io_buf& io, Part& part)
+{
+  return io.bin_read_fixed(reinterpret_cast<char*>(&part), sizeof(part)) == sizeof(part);
+}
+
+template <typename Part>
+void write(VW::io_buf& io, const Part& part)
+{
+  io.bin_write_fixed(reinterpret_cast<const char*>(&part), sizeof(part));
+}
+
 model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
 {
+  block_start start{};
+  const bool started = read_into(io, start);
+  const int format = started ? format_of(start) : 0;
+  package_version version{};
   state_block block;
-  if (io.bin_read_fixed(reinterpret_cast<char*>(&block), sizeof(block)) != sizeof(block) || block.magic != MAGIC)
+  const bool whole = format == FORMAT_WITHOUT_VERSION || (format > 0 && read_into(io, version));
+  if (whole && format != FORMAT && format != FORMAT_WITHOUT_VERSION)
+  {
+    THROW("the model was made by version " << std::string(version.data(), strnlen(version.data(), version.size()))
+                                           << " of vw-fastcb, and this is version " << VW_FASTCB_VERSION
+                                           << ", which cannot read it. Use that version, or a later one.");
+  }
+  if (!whole || !read_into(io, block))
   {
     THROW(
         "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
         "with --fastcb, or load this one without it.");
   }
   auto rest = rest_of(io);
-  if (rest.size() != block.bytes_below || block.seal != seal_of(block, rest))
+  if (rest.size() != block.bytes_below || block.seal != seal_of(version, block, rest))
   {
     THROW("the model file is damaged: " << block.bytes_below << " bytes of weights were saved and " << rest.size()
                                         << " were found"
@@ -136,8 +200,10 @@ void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_b
   block.bytes_below = bytes.size();
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
-  block.seal = seal_of(block, bytes);
-  io.bin_write_fixed(reinterpret_cast<const char*>(&block), sizeof(block));
+  block.seal = seal_of(this_version(), block, bytes);
+  write(io, start_of_this_format());
+  write(io, this_version());
+  write(io, block);
 }
 }  // namespace
 

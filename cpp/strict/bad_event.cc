@@ -1,5 +1,6 @@
 #include "bad_event.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace vw_fastcb
@@ -12,6 +13,16 @@ bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte)
 }  // namespace
 
 void refuse(const std::string& problem) { throw bad_event("bad event: " + problem); }
+
+std::string as_problem(const std::exception& thrown)
+{
+  std::string text = thrown.what();
+  if (dynamic_cast<const bad_event*>(&thrown) != nullptr) { return text; }
+  // VW's text parser goes on with a number of its own for the event, and the whole line.
+  text.resize(std::min(text.size(), text.find("in Example #")));
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) { text.pop_back(); }
+  return "bad event: " + text + (text.empty() || text.back() != '.' ? "." : "");
+}
 
 std::string quoted(VW::string_view text)
 {

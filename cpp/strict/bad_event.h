@@ -4,6 +4,7 @@
 #include "vw/common/string_view.h"
 #include "vw/common/vw_exception.h"
 
+#include <exception>
 #include <string>
 
 namespace vw_fastcb
@@ -17,6 +18,9 @@ public:
 
 // Throws a bad_event that says what the problem is and what to do about it.
 [[noreturn]] void refuse(const std::string& problem);
+
+// What a bad_event says of something that VW's parsers threw.
+std::string as_problem(const std::exception& thrown);
 
 // The beginning of what the user wrote, in quotes: on one line, and never cut inside a character of UTF-8.
 std::string quoted(VW::string_view text);

@@ -87,6 +87,26 @@ std::string words_for(const std::pair<size_t, size_t>& lines)
 }
 }  // namespace
 
+void read_line(VW::workspace& all, VW::example& ec, VW::string_view line)
+{
+  const auto* reader = event_reader::of(all);
+  if (reader == nullptr)
+  {
+    VW::parsers::text::read_line(all, &ec, line);
+    return;
+  }
+  const c_locale locale;
+  try
+  {
+    check_text_line(line, reader->labels());
+    VW::parsers::text::read_line(all, &ec, line);
+  }
+  catch (const std::exception& e)
+  {
+    throw bad_event(as_problem(e));
+  }
+}
+
 void make_new(const VW::multi_ex& examples)
 {
   for (auto* example : examples)
@@ -178,7 +198,7 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
           }
           catch (const std::exception& e)
           {
-            problem = e.what();
+            problem = as_problem(e);
             problem_line = _line;
             if (!_skips) { refuse_or_note(all, problem, problem_line); }
           }
@@ -191,7 +211,7 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
     }
     catch (const std::exception& e)
     {
-      problem = e.what();
+      problem = as_problem(e);
     }
     if (problem.empty())
     {
@@ -262,7 +282,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
     }
     catch (const std::exception& e)
     {
-      refuse_or_note(all, e.what(), _line);
+      refuse_or_note(all, as_problem(e), _line);
     }
     start_over(all, examples);
   }
@@ -307,6 +327,7 @@ void event_reader::refuse_or_note(VW::workspace& all, const std::string& problem
 void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples)
 {
   const c_locale locale;
+  size_t count = 0;  // lines
   try
   {
     if (_is_given_json)
@@ -319,13 +340,12 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
     }
     std::vector<VW::string_view> lines;
     VW::tokenize('\n', text, lines);
-    size_t count = 0;
     for (const auto& line : lines) { add_text(all, line, examples, count); }
   }
-  catch (...)
+  catch (const std::exception& e)
   {
     make_new(examples);
-    throw;
+    throw bad_event(as_problem(e) + (count > 1 ? fmt::format(" This was line {} of the event.", count) : ""));
   }
 }
 

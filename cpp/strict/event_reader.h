@@ -32,6 +32,8 @@ public:
   // An event, or a part of one, as Python has it: lines of text, or one JSON object.
   void read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples);
 
+  VW::label_type_t labels() const { return _rules.labels(); }
+
   // Says on stderr how many events were skipped, and where they stand.
   void report() const;
 
@@ -76,6 +78,9 @@ private:
   size_t _last_line = 0;
   std::vector<std::pair<size_t, size_t>> _skipped;  // first and last line of each
 };
+
+// One line of text; strictly where the workspace uses FastCB.
+void read_line(VW::workspace& all, VW::example& ec, VW::string_view line);
 
 // Makes examples as new, whatever they hold: VW clears the namespaces that an example lists, and one whose parsing failed
 // has others.

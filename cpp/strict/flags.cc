@@ -79,6 +79,9 @@ constexpr refusal REFUSALS[] = {
     {"replay_m", "it learns from an event several times, later, and FastCB once, at once"},
     {"noop", "it never learns"},
     {"print", "it never learns"},
+    {"daemon",
+        "a daemon's processes share weights and nothing else, so that its counters and its model drift apart. Learn from "
+        "a file or a pipe, or drive vw_fastcb.Workspace or vw_fastcb.FastCB from your own server"},
     {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
 };
 
@@ -167,7 +170,7 @@ void refuse_orphans(const options_i& options)
         "--cb_explore K (K fixed actions).");
     return;
   }
-  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma"})
+  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma", "fastcb_bad_events"})
   {
     require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
   }

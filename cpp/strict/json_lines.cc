@@ -335,7 +335,8 @@ private:
     if (_action && *_action != chosen) { refuse_contradiction("_label_Action", *_action); }
     if (!_ids.empty() && _ids[0] != chosen) { refuse_contradiction("the first entry of a", _ids[0]); }
     constexpr double ROUNDING = 1e-3;
-    if (_probability && !_probabilities.empty() &&
+    const bool possible = _probability && *_probability > 0. && *_probability <= 1.;  // else it is refused later
+    if (possible && !_probabilities.empty() &&
         std::abs(_probabilities[0] - *_probability) > ROUNDING * std::max(_probabilities[0], *_probability))
     {
       refuse(fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "

@@ -21,7 +21,7 @@ from vw_fastcb import Workspace
 
 ADF = ("--cb_explore_adf", "--fastcb")
 FIXED = ("--cb_explore", "4", "--fastcb")
-MAGIC = b"fastcb02"  # where FastCB's block begins in a model
+MAGIC = b"fastcb03"  # where FastCB's block begins in a model
 IN_DELETE = 0x200  # an event of inotify(7)
 
 

@@ -288,7 +288,7 @@ def test_j_fastcb_writes_its_counter_in_eight_bytes(flags: str, tmp_path: Path) 
         for _ in range(300):
             vw.learn(event(3, 1) if "adf" in flags else "2:1:0.5 | a1")
         vw.save(tmp_path / "model")
-    _, found, block = (tmp_path / "model").read_bytes().partition(b"fastcb02")
+    _, found, block = (tmp_path / "model").read_bytes().partition(b"fastcb03")
     assert found
     assert struct.unpack_from("<Q", block)[0] == 300
 

@@ -77,7 +77,7 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         try:
             super().learn(examples)
         except BaseException:
-            self._release(examples)
+            self._refuse(examples)
             raise
         self.finish_example(examples)
 
@@ -89,7 +89,7 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         try:
             prediction = super().predict(examples, prediction_type)
         except BaseException:
-            self._release(examples)
+            self._refuse(examples)
             raise
         self.finish_example(examples)
         return prediction
@@ -109,9 +109,9 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
             )
         return self.parse(text)
 
-    def _release(self, examples: Any) -> None:
+    def _refuse(self, examples: Any) -> None:
         released = examples if isinstance(examples, list) else [examples]
-        _engine.release_examples(self, released)
+        _engine.refuse_examples(self, released)
         for example in released:
             example.finished = True
 
