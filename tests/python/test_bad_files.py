@@ -18,6 +18,7 @@ from bad_events import dsjson
 from support import PROGRAM, Event, events, ok, predictions, refused, run, write
 from test_bad_slots import conditional_log, slates_log
 from twins.formats import FORMATS
+from twins.mutations import mutated
 from vw_fastcb import Workspace
 
 
@@ -189,6 +190,31 @@ def test_skipped_events_are_as_if_they_had_not_been(bad: Bad, way: str, tmp_path
     assert re.search(rf"(?i)\b{count}\b[^\n]*\b(bad|skipped)\b|\b(bad|skipped)\b[^\n]*\b{count}\b", said), said
     for place in bad_places:
         assert any(re.search(rf"\b{line}\b", said) for line in places[place]), f"{places[place]} is not in {said}"
+
+
+@pytest.mark.parametrize("name", ["fixed-text", "adf-json", "fixed-json", "adf-dsjson"])
+def test_a_spoiled_file_learns_what_python_accepts(name: str, tmp_path: Path) -> None:
+    rng = random.Random(11)
+    form = FORMATS[name]
+    offered, accepted = [], []
+    with Workspace(f"{form.flags} --fastcb --quiet") as vw:
+        while len(offered) < 400:
+            event = form.event(rng, True)
+            if len(offered) % 3:
+                event = mutated(rng, event, is_json=form.is_json)
+            if set(event) & set("\n\r\0") or not event.strip():
+                continue  # no longer one line, or none that VW reads
+            offered.append(event)
+            try:
+                vw.learn(event)
+                accepted.append(event)
+            except RuntimeError:
+                pass
+    assert 130 < len(accepted) < 390
+    for file, lines in (("offered", offered), ("accepted", accepted)):
+        log = write(tmp_path / file, [f"{line}\n" for line in lines])
+        ok(*form.flags.split(), "--fastcb", *SKIP, "-d", log, "-f", tmp_path / f"{file}.model")
+    assert (tmp_path / "offered.model").read_bytes() == (tmp_path / "accepted.model").read_bytes()
 
 
 def test_a_file_without_bad_events_learns_the_same_with_skip(tmp_path: Path) -> None:
