@@ -5,16 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake cpp -type f)
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-all lint format bench clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
 
 demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
 test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
+
+test-all: $(VENV)/.installed-dev lint  ## the same with the tests that take minutes
+	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
 	$(BIN)/ruff check .
