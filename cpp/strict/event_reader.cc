@@ -79,6 +79,7 @@ void start_over(VW::workspace& all, VW::multi_ex& examples)
   make_new(examples);
   give_back(all, VW::multi_ex(examples.begin() + 1, examples.end()));
   examples.resize(1);
+  all.parser_runtime.example_parser->lbl_parser.default_label(examples[0]->l);
 }
 
 std::string words_for(const std::pair<size_t, size_t>& lines)
@@ -120,7 +121,12 @@ void make_new(const VW::multi_ex& examples)
 void give_back(VW::workspace& all, const VW::multi_ex& examples)
 {
   make_new(examples);
-  for (auto* example : examples) { VW::finish_example(all, *example); }
+  auto* reader = event_reader::of(all);
+  for (auto* example : examples)
+  {
+    if (reader != nullptr) { reader->forget_refusal(example); }
+    VW::finish_example(all, *example);
+  }
 }
 
 event_reader::event_reader(VW::workspace& all, const event_rules& rules, bool skips_bad_events)
@@ -138,7 +144,7 @@ event_reader::event_reader(VW::workspace& all, const event_rules& rules, bool sk
   if (!is_json(all) && !text) { _format = format::other; }
 }
 
-void event_reader::install(VW::workspace& all, const event_rules& rules, bool skips_bad_events)
+event_reader* event_reader::install(VW::workspace& all, const event_rules& rules, bool skips_bad_events)
 {
   auto& parser = *all.parser_runtime.example_parser;
   parser.lbl_parser = strict_label_parser(parser.lbl_parser, rules.fixed());
@@ -151,6 +157,7 @@ void event_reader::install(VW::workspace& all, const event_rules& rules, bool sk
   all.parser_runtime.custom_parser = std::move(reader);
   parser.reader = read_next;
   parser.text_reader = read_given;
+  return of(all);
 }
 
 event_reader* event_reader::of(const VW::workspace& all)
@@ -330,16 +337,20 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
   size_t count = 0;  // lines
   try
   {
+    if (is_blank(text)) { refuse("it is empty. Give the lines of an event, or one JSON object."); }
     if (_is_given_json)
     {
       std::vector<char> line(text.begin(), text.end());
       line.push_back('\0');
-      if (!is_blank(text) && add_json(all, line.data(), text.size(), examples)) { return; }
-      start_over(all, examples);
+      if (!add_json(all, line.data(), text.size(), examples)) { start_over(all, examples); }
       return;
     }
     std::vector<VW::string_view> lines;
     VW::tokenize('\n', text, lines);
+    if (lines.size() > 1 && !_several_lines)
+    {
+      refuse(fmt::format("it has {} lines. Expected one: give each event by itself.", lines.size()));
+    }
     for (const auto& line : lines) { add_text(all, line, examples, count); }
   }
   catch (const std::exception& e)

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace vw_fastcb
@@ -21,7 +23,7 @@ class event_reader : public VW::details::input_parser
 {
 public:
   // Takes over the reading of a workspace whose source is open.
-  static void install(VW::workspace& all, const event_rules& rules, bool skips_bad_events);
+  static event_reader* install(VW::workspace& all, const event_rules& rules, bool skips_bad_events);
 
   // The reader of a workspace, nullptr where none was installed.
   static event_reader* of(const VW::workspace& all);
@@ -33,6 +35,11 @@ public:
   void read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples);
 
   VW::label_type_t labels() const { return _rules.labels(); }
+
+  // Events that were refused after they were read, and whose examples somebody still holds, by their first lines: when
+  // they are finished, nothing is counted or printed for them. Returns whether the event was one of them.
+  void remember_refusal(const VW::example* first_line) { _refused.insert(first_line); }
+  bool forget_refusal(const VW::example* first_line) { return !_refused.empty() && _refused.erase(first_line) > 0; }
 
   // Says on stderr how many events were skipped, and where they stand.
   void report() const;
@@ -77,6 +84,7 @@ private:
   size_t _first_line = 0;  // of the event at hand
   size_t _last_line = 0;
   std::vector<std::pair<size_t, size_t>> _skipped;  // first and last line of each
+  std::unordered_set<const VW::example*> _refused;
 };
 
 // One line of text; strictly where the workspace uses FastCB.

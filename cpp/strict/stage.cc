@@ -13,6 +13,7 @@
 #include "vw/core/learner.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
+#include "vw/core/vw.h"
 #include "vw/io/io_adapter.h"
 
 #include "fmt/format.h"
@@ -30,20 +31,33 @@ struct stage
   vw_fastcb::event_rules rules;
   bool skips_bad_events;
   learner* base;
+  vw_fastcb::event_reader* reader = nullptr;  // from when VW is ready to read
 };
+
+const VW::example* first_line(const VW::example& event) { return &event; }
+const VW::example* first_line(const VW::multi_ex& event) { return event.empty() ? nullptr : event[0]; }
 
 template <bool is_learn, typename Event>
 void check_and_pass_on(stage& data, learner& base, Event& event)
 {
-  data.rules.check(event);
-  if (is_learn) { base.learn(event); }
-  else { base.predict(event); }
+  try
+  {
+    data.rules.check(event);
+    if (is_learn) { base.learn(event); }
+    else { base.predict(event); }
+    data.reader->forget_refusal(first_line(event));
+  }
+  catch (...)
+  {
+    data.reader->remember_refusal(first_line(event));
+    throw;
+  }
 }
 
 void start_reading(stage& data)
 {
   data.base->init_driver();
-  vw_fastcb::event_reader::install(*data.all, data.rules, data.skips_bad_events);
+  data.reader = vw_fastcb::event_reader::install(*data.all, data.rules, data.skips_bad_events);
 }
 
 // As VW writes them, with as many digits as it takes to read the same number again.
@@ -79,6 +93,11 @@ std::string printed(const VW::multi_ex& lines, VW::prediction_type_t type)
 template <typename Event>
 void finish(VW::workspace& all, stage& data, Event& event)
 {
+  if (data.reader->forget_refusal(first_line(event)))
+  {
+    VW::finish_example(all, event);
+    return;
+  }
   auto& sinks = all.output_runtime.final_prediction_sink;
   const auto type = data.base->get_output_prediction_type();
   const bool probabilities =
@@ -133,7 +152,7 @@ std::shared_ptr<learner> VW::reductions::fastcb_strict_setup(VW::setup_base_i& s
   const bool skips = options.get_typed_option<std::string>("fastcb_bad_events").value() == "skip";
   auto& all = *stack_builder.get_all_pointer();
   auto data = VW::make_unique<stage>(
-      stage{&all, vw_fastcb::event_rules(all, labels, actions, range), skips, base.get()});
+      stage{&all, vw_fastcb::event_rules(all, labels, actions, range), skips, base.get(), nullptr});
 
   const auto name = stack_builder.get_setupfn_name(fastcb_strict_setup);
   return base->is_multiline() ? make_stage<VW::multi_ex>(std::move(data), std::move(base), name)
