@@ -1,6 +1,7 @@
 #include "multiclass_pass.h"
 
 #include "lean_workspace.h"
+#include "learner/clock.h"
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
 
@@ -169,6 +170,7 @@ public:
     _oracle.to_pmf(_logits, _pmf);
     const auto action = draw_from_pmf();
     _oracle.learn_scored(_ec, cost(data, row, action), action, _logits[action]);
+    advance_clock(_all, 1.f);
     return action;
   }
 
@@ -206,6 +208,7 @@ public:
     const auto action = draw(_ec.pred.a_s);
     _ec.l.cb.costs.push_back({cost(data, row, action), action + 1, _ec.pred.a_s[action].score});
     _all.l->learn(_ec);
+    advance_clock(_all, 1.f);
     return action;
   }
 
@@ -242,6 +245,7 @@ public:
     const auto action = chosen.action;
     _copies[action].l.cb.costs.push_back({cost(data, row, action), action + 1, chosen.score});
     _all.l->learn(_event);
+    advance_clock(_all, 1.f);
     return action;
   }
 

@@ -1,5 +1,6 @@
 #include "array_learner.h"
 
+#include "clock.h"
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
 
@@ -34,6 +35,20 @@ uint32_t fixed_actions_of(VW::workspace& all)
   return all.l->is_multiline() ? 0 : all.options->get_typed_option<uint32_t>("cb_explore").value();
 }
 
+// Whether scoring leaves every learner of the stack as it was, which is known of these. VW's driver scores each event
+// before it learns from it; a neural network draws its first weights then.
+bool scoring_changes_nothing(VW::workspace& all)
+{
+  static const std::set<std::string> known{"shared_feature_merger", "fastcb_event_check", "cb_explore_adf_fastcb",
+      "cb_explore_fastcb", "scorer-identity", "gd"};
+  for (const auto* learner = all.l.get(); learner != nullptr; learner = learner->get_base_learner())
+  {
+    const auto& name = learner->get_name();
+    if (known.count(name) == 0 && name.rfind("ftrl", 0) != 0) { return false; }
+  }
+  return true;
+}
+
 // Whether the stack is one that gives back the features of an example exactly as it found them, which is known of
 // these learners. With a holdout set, setting up an example counts it.
 bool leaves_examples_unchanged(VW::workspace& all)
@@ -53,6 +68,7 @@ array_learner::array_learner(const std::vector<std::string>& arguments)
     , _oracle(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
     , _reuses_examples(leaves_examples_unchanged(*_all))
+    , _scores_before_learning(!scoring_changes_nothing(*_all))
     , _context(*_all, CONTEXT)
 {
   _oracle = &VW::reductions::fastcb_oracle(*_all->l);
@@ -118,6 +134,7 @@ void array_learner::learn_prepared(uint32_t action, float cost, float probabilit
   auto& chosen = _fixed_actions > 0 ? _context.ec : _pool[action]->ec;
   chosen.l.cb.costs.emplace_back(cost, _fixed_actions > 0 ? action + 1 : 0, probability);
   run([this](auto& event) { _all->l->learn(event); });
+  advance_clock(*_all, chosen.weight);
 }
 
 void array_learner::predict(
@@ -140,6 +157,7 @@ void array_learner::learn(const feature_rows& contexts, const action_sets& actio
   const auto count = actions_of(actions, row);
   if (action >= count) { THROW("bad event: action " << action << " is unknown; the event has " << count << "."); }
   prepare(contexts, actions, row, weight);
+  if (_scores_before_learning) { predict_prepared(); }
   learn_prepared(action, cost, probability);
 }
 

@@ -83,6 +83,7 @@ private:
   const oracle* _oracle;
   uint32_t _fixed_actions;
   bool _reuses_examples;
+  bool _scores_before_learning;  // as VW's driver does, where that makes a difference
   filled_example _context;
   std::vector<std::unique_ptr<filled_example>> _pool;  // the actions' examples, as many as the largest event had
   VW::multi_ex _event;
