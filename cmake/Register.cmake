@@ -46,6 +46,13 @@ patch_vw(core/src/reduction_stack.cc "${place}"
 set(place "options.was_supplied(\"graph_feedback\")")
 patch_vw(core/src/reductions/cb/cb_explore_adf_greedy.cc "${place}" "${place} || options.was_supplied(\"fastcb\")")
 
+# FastCB merges shared features itself, into the chosen action only.
+set(place "#include \"vw/core/reductions/shared_feature_merger.h\"\n")
+patch_vw(core/src/reductions/shared_feature_merger.cc "${place}" "${place}${include_fastcb}")
+set(place "  if (base == nullptr) { return nullptr; }\n")
+patch_vw(core/src/reductions/shared_feature_merger.cc "${place}"
+  "${place}  if (fastcb_takes_shared_features(*base)) { return base; }\n")
+
 # This setup runs before those of the other reductions, so it is also where combinations are refused.
 set(place "#include \"vw/core/reductions/cb/cb_to_cb_adf.h\"\n")
 patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}" "${place}${include_fastcb}")

@@ -6,7 +6,10 @@
 #include "oracle.h"
 #include "refusals.h"
 
+#include "vw/common/vw_exception.h"
 #include "vw/config/options.h"
+#include "vw/core/cb.h"
+#include "vw/core/example.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/parser.h"
@@ -15,6 +18,8 @@
 #include "vw/core/setup_base.h"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 #include <vector>
 
 namespace
@@ -32,7 +37,13 @@ public:
   void save_load(VW::io_buf& io, bool read, bool text) { oracle.save_load(io, read, text); }
 
   vw_fastcb::oracle oracle;
-  size_t observed = vw_fastcb::NO_ACTION;  // of the event at hand, set when it was checked
+
+  // Of the event at hand, set when it was checked.
+  size_t observed = vw_fastcb::NO_ACTION;
+  VW::example* shared = nullptr;  // the line of shared features; null where VW merged them, or there is none
+
+  // What scoring threw. cb_explore_adf_base gives a label back only where its explorer returns.
+  std::exception_ptr problem;
 
 private:
   struct scored_action
@@ -40,6 +51,8 @@ private:
     float logit;
     uint32_t action;
   };
+  void fill_prediction(VW::multi_ex& actions);
+
   // Kept from event to event: nothing is allocated per action.
   std::vector<scored_action> _ranked;
   std::vector<float> _logits;
@@ -48,19 +61,32 @@ private:
 
 void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
 {
+  try
+  {
+    fill_prediction(actions);
+  }
+  catch (...)
+  {
+    problem = std::current_exception();
+  }
+}
+
+void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
+{
   const auto count = actions.size();
+  oracle.score_actions(shared, actions, _logits);
   _ranked.resize(count);
-  for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {oracle.score(*actions[a]), a}; }
+  for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {_logits[a], a}; }
   // Users of VW's explorers expect actions in order of preference.
   std::sort(_ranked.begin(), _ranked.end(), [this](const scored_action& x, const scored_action& y)
       { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
 
-  _logits.resize(count);
   _pmf.resize(count);
   std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored_action& s) { return s.logit; });
   oracle.to_pmf(_logits, _pmf);
 
-  auto& prediction = actions[0]->pred.a_s;
+  // VW looks for the prediction on the first line of the event.
+  auto& prediction = (shared != nullptr ? shared : actions[0])->pred.a_s;
   prediction.clear();
   prediction.reserve(count);
   for (size_t i = 0; i < count; ++i) { prediction.push_back({_ranked[i].action, static_cast<float>(_pmf[i])}); }
@@ -71,22 +97,47 @@ void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
   auto prediction = std::move(actions[0]->pred.a_s);
   const auto put_back = VW::scope_exit([&] { actions[0]->pred.a_s = std::move(prediction); });
   auto& chosen = *actions[observed];
-  oracle.learn(chosen, chosen.l.cb.costs[0].cost);
+  oracle.learn_action(shared, chosen, chosen.l.cb.costs[0].cost);
 }
 
 using explorer = VW::cb_explore_adf::cb_explore_adf_base<cb_explore_adf_fastcb>;
 
-// A bad event must be refused before anything is predicted or learned from it.
-void checked_predict(explorer& data, learner& base, VW::multi_ex& actions)
+// Takes the line of shared features off the event, so that the rest are its actions, and puts it back at the end.
+class actions_of
 {
-  data.explore.observed = data.explore.oracle.observed_action(actions);
-  explorer::predict(data, base, actions);
-}
+public:
+  actions_of(cb_explore_adf_fastcb& explore, VW::multi_ex& lines) : _explore(explore), _lines(lines)
+  {
+    const bool has_header = !lines.empty() && VW::ec_is_example_header_cb(*lines[0]);
+    _explore.shared = has_header ? lines[0] : nullptr;
+    if (has_header) { lines.erase(lines.begin()); }
+  }
+  ~actions_of()
+  {
+    if (_explore.shared != nullptr) { _lines.insert(_lines.begin(), _explore.shared); }
+    _explore.shared = nullptr;
+  }
+  actions_of(const actions_of&) = delete;
+  actions_of& operator=(const actions_of&) = delete;
 
-void checked_learn(explorer& data, learner& base, VW::multi_ex& actions)
+private:
+  cb_explore_adf_fastcb& _explore;
+  VW::multi_ex& _lines;
+};
+
+using method = void (*)(explorer&, learner&, VW::multi_ex&);
+
+// A bad event must be refused before anything is predicted or learned from it.
+template <method run>
+void on_checked_actions(explorer& data, learner& base, VW::multi_ex& lines)
 {
-  data.explore.observed = data.explore.oracle.observed_action(actions);
-  explorer::learn(data, base, actions);
+  auto& explore = data.explore;
+  const actions_of taken(explore, lines);
+  if (lines.empty()) { THROW("bad event: it has shared features and no action. Give it at least one action."); }
+  explore.observed = explore.oracle.observed_action(lines);
+  explore.problem = nullptr;
+  run(data, base, lines);
+  if (explore.problem) { std::rethrow_exception(std::exchange(explore.problem, nullptr)); }
 }
 
 vw_fastcb::oracle& oracle_of(explorer& data) { return data.explore.oracle; }
@@ -115,7 +166,8 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
   all.parser_runtime.example_parser->emptylines_separate_examples = !options.was_supplied("cbify");
 
   auto data = VW::make_unique<explorer>(all.output_runtime.global_metrics.are_metrics_enabled(), std::move(oracle));
-  return VW::LEARNER::make_reduction_learner(std::move(data), base, checked_learn, checked_predict,
+  return VW::LEARNER::make_reduction_learner(std::move(data), base, on_checked_actions<explorer::learn>,
+      on_checked_actions<explorer::predict>,
       stack_builder.get_setupfn_name(cb_explore_adf_fastcb_setup))
       .set_input_label_type(VW::label_type_t::CB)
       .set_output_label_type(VW::label_type_t::SIMPLE)
@@ -131,6 +183,11 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
       .set_add(merging::add)
       .set_subtract(merging::subtract)
       .build();
+}
+
+bool VW::reductions::fastcb_takes_shared_features(const VW::LEARNER::learner& base)
+{
+  return base.get_name() == "cb_explore_adf_fastcb";
 }
 
 vw_fastcb::oracle& VW::reductions::cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner)

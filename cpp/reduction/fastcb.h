@@ -29,6 +29,10 @@ void fastcb_check_flags(const VW::config::options_i& options);
 // cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign): tells FastCB so, where it is used
 // and the user did not say otherwise.
 void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign);
+
+// Whether a learner takes events with their line of shared features, so that VW need not merge it into every action.
+bool fastcb_takes_shared_features(const VW::LEARNER::learner& base);
+
 // The oracle of a stack that has FastCB in it.
 vw_fastcb::oracle& fastcb_oracle(VW::LEARNER::learner& top);
 vw_fastcb::oracle& cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner);

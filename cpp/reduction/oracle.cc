@@ -5,13 +5,16 @@
 #include "refusals.h"
 
 #include "vw/common/vw_exception.h"
+#include "vw/core/constant.h"
 #include "vw/core/example.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/loss_functions.h"
 #include "vw/core/parser.h"
+#include "vw/core/reductions/gd.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
+#include "vw/core/simple_label.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -22,11 +25,55 @@ namespace vw_fastcb
 namespace
 {
 constexpr float LOGIT_BOUND = 50.f;  // VW's own bound for logistic loss
+
+// The shared features as part of an action's example, where VW must see both, for as long as this lives.
+class merged
+{
+public:
+  merged(const VW::example* shared, VW::example& action) : _shared(shared), _action(action)
+  {
+    if (_shared != nullptr) { VW::details::append_example_namespaces_from_example(_action, *_shared); }
+  }
+  ~merged()
+  {
+    if (_shared != nullptr) { VW::details::truncate_example_namespaces_from_example(_action, *_shared); }
+  }
+  merged(const merged&) = delete;
+  merged& operator=(const merged&) = delete;
+
+private:
+  const VW::example* _shared;
+  VW::example& _action;
+};
+
+feature_span span_of(const VW::example& ec, VW::namespace_index ns)
+{
+  const auto& features = ec.feature_space[ns];
+  return {features.values.begin(), features.indices.begin(), features.size(), ns};
 }
+
+// Whether a feature, or a product of as many as an interaction has, may be below what VW's multipredict leaves out.
+bool may_be_tiny(const VW::workspace& all, const VW::example& ec)
+{
+  size_t longest = 1;
+  const auto& tweaks = all.feature_tweaks_config;
+  for (const auto& terms : tweaks.interactions) { longest = std::max(longest, terms.size()); }
+  for (const auto& terms : tweaks.extent_interactions) { longest = std::max(longest, terms.size()); }
+  float smallest = 1.f;
+  for (const auto ns : ec.indices)
+  {
+    for (const auto value : ec.feature_space[ns].values)
+    {
+      if (value != 0.f) { smallest = std::min(smallest, std::fabs(value)); }
+    }
+  }
+  return std::pow(static_cast<double>(smallest), static_cast<double>(longest)) < 1.001e-10;
+}
+}  // namespace
 
 oracle::oracle(const fastcb_options& options, VW::workspace& all)
     : _all(&all)
-    , _linear(all)
+    , _slot_scorer(all)
     , _range(options.min_cost(), options.max_cost())
     , _gamma_scale(options.gamma_scale())
     , _gamma_exponent(options.gamma_exponent())
@@ -58,27 +105,136 @@ std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stac
   refuse_ignored_flags(*stack_builder.get_options());
   _scorer = base.get();
   _regressor = base->get_base_learner();
-  _is_linear = _regressor->get_name() == "gd";
+  const bool has_l1 = (_all->loss_config.reg_mode & 1) != 0;  // gd then cuts weights off before it adds them
+  _is_linear = _regressor->get_name() == "gd" && !has_l1 && !_all->weights.sparse;
+  _prints = _all->output_config.audit || _all->output_config.hash_inv;
   return base;
 }
 
-float oracle::score(VW::example& ec) const
+bool oracle::can_score_spans() const
 {
-  if (_is_linear && _linear.applies(ec)) { return _linear.score(ec); }
+  const auto& tweaks = _all->feature_tweaks_config;
+  return _is_linear && !_prints && !tweaks.ignore_some_linear && tweaks.extent_interactions.empty() &&
+         split_scorer::covers_mask(_all->weights.dense_weights.mask()) && split_scorer::covers(tweaks.interactions);
+}
+
+void oracle::start_event(const feature_spans& shared)
+{
+  const auto& weights = _all->weights.dense_weights;
+  _split_scorer.start_event(weights.data(), weights.mask(), 0, _all->feature_tweaks_config.interactions, shared);
+}
+
+float oracle::score(const feature_spans& own)
+{
+  size_t products = 0;
+  return bounded(_split_scorer.score(own, 0.f, products), nullptr);
+}
+
+bool oracle::can_split(const VW::multi_ex& actions) const
+{
+  if (!_is_linear || _all->feature_tweaks_config.ignore_some_linear ||
+      !split_scorer::covers_mask(_all->weights.dense_weights.mask()))
+  {
+    return false;
+  }
+  const auto& first = *actions[0];
+  const auto like_the_first = [&first](const VW::example* action)
+  {
+    return action->interactions == first.interactions && action->extent_interactions == first.extent_interactions &&
+           action->ft_offset == first.ft_offset;
+  };
+  return first.extent_interactions->empty() && split_scorer::covers(*first.interactions) &&
+         std::all_of(actions.begin(), actions.end(), like_the_first);
+}
+
+void oracle::split_scores(const VW::example* shared, const VW::multi_ex& actions, std::vector<float>& logits)
+{
+  _shared_spans.clear();
+  if (shared != nullptr)
+  {
+    for (const auto ns : shared->indices)
+    {
+      // Each action has a constant of its own.
+      if (ns != VW::details::CONSTANT_NAMESPACE) { _shared_spans.push_back(span_of(*shared, ns)); }
+    }
+  }
+  const auto& weights = _all->weights.dense_weights;
+  _split_scorer.start_event(
+      weights.data(), weights.mask(), actions[0]->ft_offset, *actions[0]->interactions, _shared_spans);
+  for (size_t a = 0; a < actions.size(); ++a)
+  {
+    auto& action = *actions[a];
+    _own_spans.clear();
+    for (const auto ns : action.indices) { _own_spans.push_back(span_of(action, ns)); }
+    const auto& offset = action.ex_reduction_features.template get<VW::simple_label_reduction_features>();
+    action.partial_prediction =
+        _split_scorer.score(_own_spans, offset.initial, action.num_features_from_interactions);
+    if (!std::isfinite(action.partial_prediction) && shared != nullptr) { check_features(*shared); }
+    logits[a] = bounded(action.partial_prediction, &action);
+  }
+}
+
+void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std::vector<float>& logits)
+{
+  logits.resize(actions.size());
+  const bool splits = can_split(actions);
+  if (!splits || _prints)
+  {
+    for (size_t a = 0; a < actions.size(); ++a)
+    {
+      const merged whole(shared, *actions[a]);
+      logits[a] = predict(*actions[a]);
+    }
+  }
+  // Also where VW has just predicted for its printout: printing must not change a probability, not even by rounding.
+  if (splits) { split_scores(shared, actions, logits); }
+}
+
+float oracle::predict(VW::example& ec)
+{
   ec.l.simple.label = FLT_MAX;
   _regressor->predict(ec);
   if (!std::isfinite(ec.partial_prediction)) { check_features(ec); }
   return ec.pred.scalar;
 }
 
+float oracle::bounded(float sum, const VW::example* ec) const
+{
+  if (_all->sd->contraction != 1.) { sum *= static_cast<float>(_all->sd->contraction); }
+  if (sum >= _all->sd->min_label && sum <= _all->sd->max_label) { return sum; }
+  // A sum that is not finite comes from such a feature, or from weights that overflowed: then VW makes it 0.
+  if (!std::isfinite(sum) && ec != nullptr) { check_features(*ec); }
+  return VW::details::finalize_prediction(*_all->sd, _all->logger, sum);
+}
+
 void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
 {
-  if (_is_linear && _linear.applies(ec))
+  if (!_is_linear || _prints)
   {
-    _linear.score_slots(ec, _regressor->feature_width_below, logits.data(), logits.size());
+    predict_slots(ec, logits);
     return;
   }
+  _slot_scorer.score(ec, _regressor->feature_width_below, logits.data(), logits.size());
+  const float least = _all->sd->min_label;
+  const float most = _all->sd->max_label;
+  const auto within = std::count_if(logits.begin(), logits.end(), [=](float x) { return x >= least && x <= most; });
+  if (static_cast<size_t>(within) == logits.size() && _all->sd->contraction == 1.) { return; }
+  for (auto& logit : logits) { logit = bounded(logit, &ec); }
+}
+
+void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
+{
   check_features(ec);
+  if (_prints || may_be_tiny(*_all, ec))
+  {
+    ec.l.simple.label = FLT_MAX;
+    for (size_t slot = 0; slot < logits.size(); ++slot)
+    {
+      _regressor->predict(ec, slot);
+      logits[slot] = ec.pred.scalar;
+    }
+    return;
+  }
   _slots.resize(logits.size());
   ec.l.simple.label = FLT_MAX;
   _regressor->multipredict(ec, 0, logits.size(), _slots.data(), /*finalize_predictions=*/true);
@@ -92,10 +248,16 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
   ++_events;
 }
 
+void oracle::learn_action(const VW::example* shared, VW::example& action, float cost)
+{
+  const merged whole(shared, action);
+  learn(action, cost);
+}
+
 void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
-  if (_is_linear && _linear.applies(ec))
+  if (_is_linear && !_prints)
   {
     ec.pred.scalar = logit;
     _regressor->update(ec, slot);

@@ -4,7 +4,8 @@
 
 #include "events.h"
 #include "fastcb_options.h"
-#include "linear_scorer.h"
+#include "slot_scorer.h"
+#include "split_scorer.h"
 
 #include "vw/core/example.h"
 #include "vw/core/learner_fwd.h"
@@ -25,13 +26,25 @@ public:
   // probabilities and the regressor.
   std::shared_ptr<VW::LEARNER::learner> set_up_base(VW::setup_base_i& stack_builder, size_t feature_width = 1);
 
-  // The logit of one action's example, and of the weight slots of one example, as many as `logits` has.
-  float score(VW::example& ec) const;
+  // The logits of actions with features of their own. Those on the line `shared`, which may be null, belong to every
+  // action.
+  void score_actions(const VW::example* shared, VW::multi_ex& actions, std::vector<float>& logits);
+
+  // The same for features that stand in no VW example, where the regressor is one that can_score_spans: start with the
+  // shared features, then ask for one action after another. No span may hold a value that is not finite.
+  bool can_score_spans() const;
+  void start_event(const feature_spans& shared);
+  float score(const feature_spans& own);
+
+  // The logits of the weight slots of one example, as many as `logits` has.
   void score_slots(VW::example& ec, std::vector<float>& logits);
 
   // One step towards the observed cost, with the example's own weight and no importance weight. Held-out examples
   // (several passes) are left alone.
   void learn(VW::example& ec, float cost, size_t slot = 0);
+
+  // The same for an action that has the features of the line `shared`, which may be null, besides its own.
+  void learn_action(const VW::example* shared, VW::example& action, float cost);
 
   // The same where `logit` is what score_slots has just found for the slot: gd need not compute it again.
   void learn_scored(VW::example& ec, float cost, size_t slot, float logit);
@@ -63,15 +76,30 @@ private:
   // Puts the label into the example; false where there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
 
+  // Whether _split can stand in for the regressor.
+  bool can_split(const VW::multi_ex& actions) const;
+  void split_scores(const VW::example* shared, const VW::multi_ex& actions, std::vector<float>& logits);
+
+  // VW's own prediction for an example that has all its features.
+  float predict(VW::example& ec);
+  void predict_slots(VW::example& ec, std::vector<float>& logits);
+
+  // VW's prediction bounds around a sum of weights.
+  float bounded(float sum, const VW::example* ec) const;
+
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();
 
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
-  linear_scorer _linear;
-  bool _is_linear = false;                 // the regressor is gd, which _linear can stand in for
-  std::vector<VW::polyprediction> _slots;  // where it cannot
+  bool _is_linear = false;  // the regressor is gd and does nothing but add up weights
+  bool _prints = false;     // --audit, --invert_hash: VW writes down the features that it predicts from
+  slot_scorer _slot_scorer;
+  split_scorer _split_scorer;
+  feature_spans _shared_spans;             // kept from event to event, as are the next two
+  feature_spans _own_spans;
+  std::vector<VW::polyprediction> _slots;
   cost_range _range;
   double _gamma_scale;
   double _gamma_exponent;

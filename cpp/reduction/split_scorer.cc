@@ -1,0 +1,161 @@
+#include "split_scorer.h"
+
+#include <algorithm>
+
+#ifdef __AVX2__
+#  include <immintrin.h>
+#endif
+
+namespace vw_fastcb
+{
+namespace
+{
+// VW hashes a pair of features as (first * FACTOR) ^ second.
+constexpr uint64_t FACTOR = 16777619;
+constexpr size_t LANES = 8;
+
+eight_floats look_up(const float* weights, eight_ints indices, eight_ints lanes)
+{
+#ifdef __AVX2__
+  return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), weights, (__m256i)indices, (__m256)lanes, sizeof(float));
+#else
+  eight_floats found{};
+  for (size_t i = 0; i < LANES; ++i) { found[i] = lanes[i] != 0 ? weights[indices[i]] : 0.f; }
+  return found;
+#endif
+}
+
+float total(eight_floats sums)
+{
+  const float low = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const float high = (sums[4] + sums[5]) + (sums[6] + sums[7]);
+  return low + high;
+}
+}  // namespace
+
+bool split_scorer::covers(const interaction_list& interactions)
+{
+  return std::all_of(interactions.begin(), interactions.end(),
+      [](const auto& terms) { return terms.size() == 2 && terms[0] != terms[1]; });
+}
+
+void split_scorer::side::clear()
+{
+  blocks.clear();
+  count = 0;
+}
+
+void split_scorer::side::add(const feature_span& features, uint64_t factor)
+{
+  for (size_t i = 0; i < features.count; ++i, ++count)
+  {
+    const size_t lane = count % LANES;
+    if (lane == 0) { blocks.emplace_back(); }
+    auto& block = blocks.back();
+    block.values[lane] = features.values[i];
+    block.hashes[lane] = static_cast<int32_t>(features.indices[i] * factor);
+    block.lanes[lane] = -1;
+  }
+}
+
+// Adds the products of each feature with each of the other side. Only the lowest bits of a hash matter: the mask takes
+// the others away.
+inline eight_floats split_scorer::products_with(
+    const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const
+{
+  const auto mask = eight_ints{} + static_cast<int32_t>(_mask);
+  const auto offset = eight_ints{} + static_cast<int32_t>(_offset);
+  const block* const end = other.blocks.data() + other.blocks.size();
+  for (size_t i = 0; i < features.count; ++i)
+  {
+    const auto value = eight_floats{} + features.values[i];
+    const auto hash = eight_ints{} + static_cast<int32_t>(features.indices[i] * factor);
+    for (const block* it = other.blocks.data(); it != end; ++it)
+    {
+      const auto weights = look_up(_weights, ((it->hashes ^ hash) + offset) & mask, it->lanes);
+      sums += it->values * value * weights;
+    }
+  }
+  return sums;
+}
+
+void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t offset,
+    const interaction_list& interactions, const feature_spans& shared)
+{
+  _weights = weights;
+  _mask = mask;
+  _offset = offset;
+  _shared_sum = 0.f;
+  _shared_products = 0;
+  for (const auto& features : shared)
+  {
+    for (size_t i = 0; i < features.count; ++i) { _shared_sum += features.values[i] * weight(features.indices[i]); }
+  }
+
+  _interaction_count = interactions.size();
+  if (_interactions.size() < _interaction_count) { _interactions.resize(_interaction_count); }
+  eight_floats sums{};
+  for (size_t n = 0; n < _interaction_count; ++n)
+  {
+    auto& at = _interactions[n];
+    at.first_name = interactions[n][0];
+    at.second_name = interactions[n][1];
+    at.first.clear();
+    at.second.clear();
+    for (const auto& features : shared)
+    {
+      if (features.name_space == at.first_name) { at.first.add(features, FACTOR); }
+      else if (features.name_space == at.second_name) { at.second.add(features, 1); }
+    }
+    if (at.first.count == 0 || at.second.count == 0) { continue; }
+    _shared_products += at.first.count * at.second.count;
+    for (const auto& features : shared)
+    {
+      if (features.name_space == at.first_name) { sums = products_with(at.second, features, FACTOR, sums); }
+    }
+  }
+  _shared_sum += total(sums);
+}
+
+float split_scorer::score(const feature_spans& own, float initial, size_t& products)
+{
+  float sum = initial + _shared_sum;
+  for (const auto& features : own)
+  {
+    for (size_t i = 0; i < features.count; ++i) { sum += features.values[i] * weight(features.indices[i]); }
+  }
+  products = _shared_products;
+  if (_interaction_count == 0) { return sum; }
+
+  eight_floats sums{};
+  for (size_t n = 0; n < _interaction_count; ++n)
+  {
+    const auto& at = _interactions[n];
+    const feature_span* first = nullptr;
+    const feature_span* second = nullptr;
+    for (const auto& features : own)
+    {
+      if (features.name_space == at.first_name) { first = &features; }
+      else if (features.name_space == at.second_name) { second = &features; }
+    }
+    if (first != nullptr && at.second.count > 0)
+    {
+      sums = products_with(at.second, *first, FACTOR, sums);
+      products += at.second.count * first->count;
+    }
+    if (second != nullptr && at.first.count > 0)
+    {
+      sums = products_with(at.first, *second, 1, sums);
+      products += at.first.count * second->count;
+    }
+    if (first != nullptr && second != nullptr)
+    {
+      _own_second.clear();
+      _own_second.add(*second, 1);
+      sums = products_with(_own_second, *first, FACTOR, sums);
+      products += first->count * second->count;
+    }
+  }
+  return sum + total(sums);
+}
+}  // namespace vw_fastcb
