@@ -2,6 +2,7 @@
 
 #include "lean_workspace.h"
 #include "learner/clock.h"
+#include "learner/plain_features.h"
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
 
@@ -92,7 +93,7 @@ protected:
     auto& space = ec.feature_space[NAMELESS];
     space.values.resize(features.width(row));
     space.indices.resize(features.width(row));
-    const uint64_t scale = _all.reduction_state.total_feature_width << _all.weights.stride_shift();
+    const uint64_t room = room_per_feature(_all);
     float* const values = space.values.begin();
     uint64_t* const indices = space.indices.begin();
     size_t count = 0;
@@ -102,7 +103,7 @@ protected:
         [=, &count, &squares](uint64_t index, float value)
         {
           values[count] = value;
-          indices[count] = index * scale;
+          indices[count] = index * room;
           count += value != 0.f ? 1 : 0;
           squares += value * value;
         });
@@ -140,9 +141,7 @@ protected:
 private:
   static bool is_plain(const VW::workspace& all)
   {
-    const auto& tweaks = all.feature_tweaks_config;
-    return tweaks.add_constant && !tweaks.ignore_some && tweaks.skip_gram_transformer == nullptr &&
-           tweaks.limit_strings.empty() && !all.parser_runtime.example_parser->sort_features;
+    return keeps_features(all) && all.feature_tweaks_config.add_constant;
   }
 
   const bool _plain;

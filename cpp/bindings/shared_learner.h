@@ -46,13 +46,13 @@ class shared_learner
 public:
   // Predictions are told as offset + slope * what the engine says, which lies in [0,1].
   shared_learner(const std::vector<std::string>& arguments, double offset, double slope, uint64_t draws)
-      : fixed_actions(0)
-      , draws(draws)
+      : draws(draws)
       , _learner(arguments)
       , _offset(offset)
       , _slope(slope)
   {
     fixed_actions = _learner.fixed_actions();
+    scores_before_learning = _learner.scores_before_learning();
   }
 
   template <typename Work>
@@ -85,7 +85,8 @@ public:
     return name_table<decltype(hash)>{hash, _learner.index_mask()};
   }
 
-  uint32_t fixed_actions;
+  uint32_t fixed_actions = 0;
+  bool scores_before_learning = false;
   random_draws draws;
   column_table context_columns;  // of the plain arrays that decide and learn_one take
   column_table action_columns;

@@ -4,6 +4,7 @@
 #include "fastcb_options.h"
 #include "merging.h"
 #include "oracle.h"
+#include "ranked_actions.h"
 #include "refusals.h"
 
 #include "vw/common/vw_exception.h"
@@ -17,7 +18,6 @@
 #include "vw/core/scope_exit.h"
 #include "vw/core/setup_base.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -46,17 +46,10 @@ public:
   std::exception_ptr problem;
 
 private:
-  struct scored_action
-  {
-    float logit;
-    uint32_t action;
-  };
   void fill_prediction(VW::multi_ex& actions);
 
-  // Kept from event to event: nothing is allocated per action.
-  std::vector<scored_action> _ranked;
   std::vector<float> _logits;
-  std::vector<double> _pmf;
+  vw_fastcb::ranked_actions _ranked;
 };
 
 void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
@@ -73,23 +66,14 @@ void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
 
 void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
 {
-  const auto count = actions.size();
   oracle.score_actions(shared, actions, _logits);
-  _ranked.resize(count);
-  for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {_logits[a], a}; }
-  // Users of VW's explorers expect actions in order of preference.
-  std::sort(_ranked.begin(), _ranked.end(), [this](const scored_action& x, const scored_action& y)
-      { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
-
-  _pmf.resize(count);
-  std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored_action& s) { return s.logit; });
-  oracle.to_pmf(_logits, _pmf);
+  _ranked.rank(oracle, _logits);
 
   // VW looks for the prediction on the first line of the event.
   auto& prediction = (shared != nullptr ? shared : actions[0])->pred.a_s;
   prediction.clear();
-  prediction.reserve(count);
-  for (size_t i = 0; i < count; ++i) { prediction.push_back({_ranked[i].action, static_cast<float>(_pmf[i])}); }
+  prediction.reserve(_ranked.size());
+  for (size_t i = 0; i < _ranked.size(); ++i) { prediction.push_back({_ranked.action(i), _ranked.probability(i)}); }
 }
 
 void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
