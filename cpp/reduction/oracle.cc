@@ -164,11 +164,11 @@ void oracle::split_scores(const VW::example* shared, const VW::multi_ex& actions
   for (size_t a = 0; a < actions.size(); ++a)
   {
     auto& action = *actions[a];
-    _own_spans.clear();
-    for (const auto ns : action.indices) { _own_spans.push_back(span_of(action, ns)); }
+    _own_spans.resize(action.indices.size());
+    auto* span = _own_spans.data();
+    for (const auto ns : action.indices) { *span++ = span_of(action, ns); }
     const auto& offset = action.ex_reduction_features.template get<VW::simple_label_reduction_features>();
-    action.partial_prediction =
-        _split_scorer.score(_own_spans, offset.initial, action.num_features_from_interactions);
+    action.partial_prediction = _split_scorer.score(_own_spans, offset.initial, action.num_features_from_interactions);
     if (!std::isfinite(action.partial_prediction) && shared != nullptr) { check_features(*shared); }
     logits[a] = bounded(action.partial_prediction, &action);
   }
@@ -192,9 +192,9 @@ void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std
 
 float oracle::predict(VW::example& ec)
 {
+  check_features(ec);  // some regressors, such as a neural network, would predict a finite number from an infinite one
   ec.l.simple.label = FLT_MAX;
   _regressor->predict(ec);
-  if (!std::isfinite(ec.partial_prediction)) { check_features(ec); }
   return ec.pred.scalar;
 }
 

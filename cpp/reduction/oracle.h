@@ -93,11 +93,11 @@ private:
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
-  bool _is_linear = false;  // the regressor is gd and does nothing but add up weights
-  bool _prints = false;     // --audit, --invert_hash: VW writes down the features that it predicts from
+  bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
+  bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
   slot_scorer _slot_scorer;
   split_scorer _split_scorer;
-  feature_spans _shared_spans;             // kept from event to event, as are the next two
+  feature_spans _shared_spans;  // kept from event to event, as are the next two
   feature_spans _own_spans;
   std::vector<VW::polyprediction> _slots;
   cost_range _range;

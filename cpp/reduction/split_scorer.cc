@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #ifdef __AVX2__
-#  include <immintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace vw_fastcb
@@ -58,25 +58,53 @@ void split_scorer::side::add(const feature_span& features, uint64_t factor)
   }
 }
 
-// Adds the products of each feature with each of the other side. Only the lowest bits of a hash matter: the mask takes
-// the others away.
-inline eight_floats split_scorer::products_with(
-    const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const
+// Adds the products of each feature with each of some blocks, whose number the compiler knows: it then keeps them in
+// registers. Only the lowest bits of a hash matter: the mask takes the others away.
+template <size_t count>
+eight_floats split_scorer::products_with_blocks(
+    const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const
 {
   const auto mask = eight_ints{} + static_cast<int32_t>(_mask);
   const auto offset = eight_ints{} + static_cast<int32_t>(_offset);
-  const block* const end = other.blocks.data() + other.blocks.size();
-  for (size_t i = 0; i < features.count; ++i)
+  eight_floats values[count];
+  eight_ints hashes[count];
+  for (size_t i = 0; i < count; ++i)
   {
-    const auto value = eight_floats{} + features.values[i];
-    const auto hash = eight_ints{} + static_cast<int32_t>(features.indices[i] * factor);
-    for (const block* it = other.blocks.data(); it != end; ++it)
+    values[i] = blocks[i].values;
+    hashes[i] = blocks[i].hashes;
+  }
+  for (size_t f = 0; f < features.count; ++f)
+  {
+    const auto hash = eight_ints{} + static_cast<int32_t>(features.indices[f] * factor);
+    const float value = features.values[f];
+    for (size_t i = 0; i < count; ++i)
     {
-      const auto weights = look_up(_weights, ((it->hashes ^ hash) + offset) & mask, it->lanes);
-      sums += it->values * value * weights;
+      const auto weights = look_up(_weights, ((hashes[i] ^ hash) + offset) & mask, blocks[i].lanes);
+      sums += values[i] * value * weights;
     }
   }
   return sums;
+}
+
+eight_floats split_scorer::products_with(
+    const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const
+{
+  const block* blocks = other.blocks.data();
+  size_t left = other.blocks.size();
+  for (; left > 4; left -= 4, blocks += 4) { sums = products_with_blocks<4>(blocks, features, factor, sums); }
+  switch (left)
+  {
+    case 4:
+      return products_with_blocks<4>(blocks, features, factor, sums);
+    case 3:
+      return products_with_blocks<3>(blocks, features, factor, sums);
+    case 2:
+      return products_with_blocks<2>(blocks, features, factor, sums);
+    case 1:
+      return products_with_blocks<1>(blocks, features, factor, sums);
+    default:
+      return sums;
+  }
 }
 
 void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t offset,

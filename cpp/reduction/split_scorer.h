@@ -74,6 +74,9 @@ private:
   };
 
   float weight(uint64_t index) const { return _weights[(index + _offset) & _mask]; }
+  template <size_t count>
+  eight_floats products_with_blocks(
+      const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const;
   eight_floats products_with(const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const;
 
   const float* _weights = nullptr;
