@@ -187,9 +187,7 @@ def growth_with_time() -> str:
         adf = instructions_per_round("--cb_explore_adf --fastcb", writer_of_adf_events(10), short, long)
         fixed = instructions_per_round("--cb_explore 10 --fastcb", writer_of_fixed_events(10), short, long)
         rows.append([f"{short:,} to {long:,}", f"{adf:,.0f}", f"{fixed:,.0f}"])
-    return table(
-        ["rounds, 10 actions", "ADF, instructions per round", "fixed, instructions per round"], rows
-    )
+    return table(["rounds, 10 actions", "ADF, instructions per round", "fixed, instructions per round"], rows)
 
 
 def main() -> None:

@@ -187,9 +187,9 @@ def test_slots_wrap_around_the_end_of_the_weights_as_in_the_stack(tmp_path):
 
 TINY = [
     ("", "|u x:1e-11"),
-    ("-q us", "|u x:1e-6 |s y:1e-6"),
-    ("--cubic usv", "|u x:1e-4 |s y:1e-4 |v z:1e-4"),
-    ("-q ::", "|u x:1e-6 |s y:1e-6"),
+    ("-q us --ignore_linear u --ignore_linear s", "|u x:1e-6 |s y:1e-6"),
+    ("--cubic usu --ignore_linear u --ignore_linear s", "|u x:1e-4 |s y:1e-4"),
+    ("-q :: --ignore_linear u --ignore_linear s", "|u x:1e-6 |s y:1e-6"),
     ("--coin", "|u x:1e-11"),
     ("--ftrl --ftrl_alpha 1e22", "|u x:1e-11"),
 ]
@@ -198,13 +198,9 @@ TINY = [
 @pytest.mark.parametrize("audit", ["", "--audit"])
 @pytest.mark.parametrize(("flags", "features"), TINY)
 def test_tiny_features_count_in_the_pmf_of_fixed_actions_as_in_learning(tmp_path, flags, features, audit):
-    """One slot of an action with features, which VW predicts as it learns, is the measure.
-
-    The rate is high and unscaled by the features, so that tiny ones get weights that matter.
-    """
-    rate = "--noconstant -l 1e21 --sgd --power_t 0" if "coin" not in flags and "ftrl" not in flags else "--noconstant"
-    label = "1:1:0.5 "
-    data = write(tmp_path / "fixed", [f"{label}{features}\n"] * 5)
+    """The rate is so high, and unscaled by the features, that tiny ones get weights that matter."""
+    rate = "--noconstant" if "coin" in flags or "ftrl" in flags else "--noconstant -l 1e24 --sgd --power_t 0"
+    data = write(tmp_path / "log", [f"1:1:0.5 {features}\n"] * 5)
     ok(*f"--cb_explore 2 --fastcb {rate} {flags} {audit} -p {tmp_path / 'p'}".split(), "-d", data)
     learned = predictions(tmp_path / "p")
     assert learned[0] == pytest.approx({0: 0.5, 1: 0.5})
