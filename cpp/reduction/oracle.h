@@ -84,8 +84,10 @@ private:
   float predict(VW::example& ec);
   void predict_slots(VW::example& ec, std::vector<float>& logits);
 
-  // VW's prediction bounds around a sum of weights.
-  float bounded(float sum, const VW::example* ec) const;
+  // From sums of weights to what VW predicts from them: contracted (l2) and within its bounds. The first tells whether
+  // they are that already, which is nearly always so.
+  bool are_predictions(const std::vector<float>& sums) const;
+  float to_prediction(float sum, const VW::example* ec) const;
 
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();

@@ -61,7 +61,7 @@ void split_scorer::side::add(const feature_span& features, uint64_t factor)
 // Adds the products of each feature with each of some blocks, whose number the compiler knows: it then keeps them in
 // registers. Only the lowest bits of a hash matter: the mask takes the others away.
 template <size_t count>
-eight_floats split_scorer::products_with_blocks(
+[[gnu::always_inline]] inline eight_floats split_scorer::products_with_blocks(
     const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const
 {
   const auto mask = eight_ints{} + static_cast<int32_t>(_mask);
@@ -147,14 +147,24 @@ void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t off
 
 float split_scorer::score(const feature_spans& own, float initial, size_t& products)
 {
+  const float* const weights = _weights;
+  const uint64_t mask = _mask;
+  const uint64_t offset = _offset;
   float sum = initial + _shared_sum;
   for (const auto& features : own)
   {
-    for (size_t i = 0; i < features.count; ++i) { sum += features.values[i] * weight(features.indices[i]); }
+    const float* const values = features.values;
+    const uint64_t* const indices = features.indices;
+    const size_t count = features.count;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < count; ++i) { sum += values[i] * weights[(indices[i] + offset) & mask]; }
   }
   products = _shared_products;
-  if (_interaction_count == 0) { return sum; }
+  return _interaction_count == 0 ? sum : sum + score_products(own, products);
+}
 
+float split_scorer::score_products(const feature_spans& own, size_t& products)
+{
   eight_floats sums{};
   for (size_t n = 0; n < _interaction_count; ++n)
   {
@@ -171,12 +181,13 @@ float split_scorer::score(const feature_spans& own, float initial, size_t& produ
       sums = products_with(at.second, *first, FACTOR, sums);
       products += at.second.count * first->count;
     }
-    if (second != nullptr && at.first.count > 0)
+    if (second == nullptr) { continue; }
+    if (at.first.count > 0)
     {
       sums = products_with(at.first, *second, 1, sums);
       products += at.first.count * second->count;
     }
-    if (first != nullptr && second != nullptr)
+    if (first != nullptr)
     {
       _own_second.clear();
       _own_second.add(*second, 1);
@@ -184,6 +195,6 @@ float split_scorer::score(const feature_spans& own, float initial, size_t& produ
       products += first->count * second->count;
     }
   }
-  return sum + total(sums);
+  return total(sums);
 }
 }  // namespace vw_fastcb

@@ -73,6 +73,7 @@ private:
     side second;
   };
 
+  float score_products(const feature_spans& own, size_t& products);
   float weight(uint64_t index) const { return _weights[(index + _offset) & _mask]; }
   template <size_t count>
   eight_floats products_with_blocks(
