@@ -117,7 +117,7 @@ void on_checked_actions(explorer& data, learner& base, VW::multi_ex& lines)
 {
   auto& explore = data.explore;
   const actions_of taken(explore, lines);
-  if (lines.empty()) { THROW("bad event: it has shared features and no action. Give it at least one action."); }
+  if (lines.empty()) { THROW("bad event: it has no action. Give it at least one."); }
   explore.observed = explore.oracle.observed_action(lines);
   explore.problem = nullptr;
   run(data, base, lines);
@@ -151,8 +151,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
 
   auto data = VW::make_unique<explorer>(all.output_runtime.global_metrics.are_metrics_enabled(), std::move(oracle));
   return VW::LEARNER::make_reduction_learner(std::move(data), base, on_checked_actions<explorer::learn>,
-      on_checked_actions<explorer::predict>,
-      stack_builder.get_setupfn_name(cb_explore_adf_fastcb_setup))
+      on_checked_actions<explorer::predict>, stack_builder.get_setupfn_name(cb_explore_adf_fastcb_setup))
       .set_input_label_type(VW::label_type_t::CB)
       .set_output_label_type(VW::label_type_t::SIMPLE)
       .set_input_prediction_type(VW::prediction_type_t::SCALAR)
