@@ -1,13 +1,12 @@
 # Gives the target vw_engine: VW's released core as static archives with its headers, and VW_ENGINE_DIR, where it lies.
-# Built once per machine and kept in the user's cache; version, compiler and flags make the key.
+# Built once per machine and kept in the user's cache; version, compiler, flags and the user's own source tree, if there is
+# one, make the key.
 
+include(${CMAKE_CURRENT_LIST_DIR}/Machine.cmake)
 set(VW_VERSION 9.11.9)
 set(recipe_revision 2)  # to be raised when cmake/engine builds something else
 
-set(local_tree "")  # a tarball is verified to be the release; a tree is whatever the user made of it
-if(IS_DIRECTORY "$ENV{VW_FASTCB_VW_SOURCE}")
-  set(local_tree "$ENV{VW_FASTCB_VW_SOURCE}")
-endif()
+local_tree_key(local_tree)
 string(SHA256 recipe "${recipe_revision};${CMAKE_CXX_COMPILER_ID};${CMAKE_CXX_COMPILER_VERSION};\
 ${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_BUILD_TYPE};${local_tree}")
 string(SUBSTRING "${recipe}" 0 12 recipe)
@@ -30,7 +29,7 @@ function(build_engine)
     message(FATAL_ERROR "${problem}")
   endif()
 
-  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  usable_cores(cores)
   message(STATUS "Building VW's core in ${VW_ENGINE_DIR}: once per machine, about 10 minutes of one core, ${cores} at work")
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/engine -B ${work}/build -G ${CMAKE_GENERATOR}

@@ -1,7 +1,8 @@
 """Brings Vowpal Wabbit's released source to this machine, once, and prints where it lies.
 
-Used by the build and by the tests. The source comes through pip from the user's own package index, or from what
-`VW_FASTCB_VW_SOURCE` points to: the release's tarball, or its unpacked tree.
+Used by the build and by the tests; with `--key` it prints a hash of the user's own tree instead. The source comes
+through pip from the user's own package index, or from what `VW_FASTCB_VW_SOURCE` points to: the release's tarball, or
+its unpacked tree.
 """
 
 from __future__ import annotations
@@ -90,8 +91,24 @@ def source_tree(into: Path) -> Path:
     return path
 
 
+def content_key(tree: Path) -> str:
+    """A hash of everything in a source tree that the engine is built from."""
+    files = [tree / name for name in ("CMakeLists.txt", "version.txt", "LICENSE", "python/pylibvw.cc")]
+    for folder in ("cmake", "ext_libs", "vowpalwabbit"):
+        files += (tree / folder).rglob("*")
+    whole = hashlib.sha256()
+    for file in sorted(files):
+        name = file.relative_to(tree).as_posix()
+        if file.is_file() and not name.startswith("ext_libs/vcpkg/"):  # large, and nothing is built from it
+            whole.update(f"{name} {sha256(file)}\n".encode())
+    return whole.hexdigest()
+
+
 if __name__ == "__main__":
     try:
-        print(source_tree(Path(sys.argv[1])))
+        if sys.argv[1] == "--key":
+            print(content_key(source_tree(Path())))
+        else:
+            print(source_tree(Path(sys.argv[1])))
     except SourceNotFound as problem:
         sys.exit(f"vw-fastcb: {problem}")

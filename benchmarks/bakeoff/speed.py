@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import resource
 import subprocess
 import sysconfig
@@ -30,9 +29,10 @@ from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
 from vw_fastcb.bakeoff.store import FILE, Store
 from vw_fastcb.bakeoff.text import vw_lines
 from vw_fastcb.bakeoff.work import Unit, layout_for, order_of_rows, run_unit
+from vw_fastcb.cores import usable_cores
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "vw-fastcb"
-JOBS = os.cpu_count() or 1
+JOBS = usable_cores()
 OUT = Path(__file__).with_name("results") / "speed.md"
 _LARGE = ("keel/letter", "keel/optdigits")
 _TIMES = 5

@@ -7,7 +7,6 @@
 #include "vw/core/vw.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <mutex>
 #include <set>
@@ -49,14 +48,32 @@ const lean_stack& whole_stack()
   return stack;
 }
 
-// The names of the flags, without their values.
-std::string flag_names(const std::vector<std::string>& arguments)
+// Flags whose numbers no reduction looks at to see whether it takes part. A grid runs over them.
+bool has_plain_number(const std::string& flag)
+{
+  static const names plain{"-l", "--learning_rate", "-b", "--bit_precision", "--gamma_scale", "--gamma_exponent",
+      "--mellowness", "--epsilon", "--power_t", "--initial_t", "--random_seed"};
+  return plain.count(flag) > 0;
+}
+
+// What decides which reductions take part: all words but plain numbers. The value of a flag can decide as well:
+// `-q ::` needs a reduction that `-q ab` does not.
+std::string deciding_words(const std::vector<std::string>& arguments)
 {
   std::string result;
+  bool is_plain_number = false;
   for (const auto& word : arguments)
   {
-    const bool is_flag = word.size() > 1 && word[0] == '-' && std::isdigit(word[1]) == 0 && word[1] != '.';
-    if (is_flag) { result += word.substr(0, word.find('=')) + ' '; }
+    if (is_plain_number)
+    {
+      is_plain_number = false;
+      continue;
+    }
+    const auto equals = word.find('=');
+    const auto flag = word.substr(0, equals);
+    const bool plain = has_plain_number(flag);
+    is_plain_number = plain && equals == std::string::npos;
+    result += (plain ? flag : word) + '\n';
   }
   return result;
 }
@@ -116,7 +133,7 @@ std::unique_ptr<VW::workspace> make(const std::vector<std::string>& arguments, s
 std::unique_ptr<VW::workspace> make_lean_workspace(const std::vector<std::string>& arguments)
 {
   static known_stacks known;
-  const auto flags = flag_names(arguments);
+  const auto flags = deciding_words(arguments);
   if (const auto* wanted = known.find(flags)) { return make(arguments, whole_stack().only(*wanted)); }
   auto whole = make(arguments, nullptr);
   auto wanted = taking_part(*whole);

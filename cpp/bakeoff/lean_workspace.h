@@ -1,6 +1,6 @@
 // VW workspaces for many short passes. VW asks each of its hundred reductions whether the flags are meant for it, which
-// takes longer than a pass over a small data set. The answer depends on the names of the flags only: the first
-// workspace finds it, later ones with the same names ask just those that said yes.
+// takes longer than a pass over a small data set. The first workspace finds the answer; later ones whose flags differ
+// in nothing but step sizes and other plain numbers ask just those that said yes.
 #pragma once
 
 #include "vw/core/vw_fwd.h"

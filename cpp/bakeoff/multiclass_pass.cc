@@ -1,6 +1,8 @@
 #include "multiclass_pass.h"
 
 #include "lean_workspace.h"
+#include "learner/clock.h"
+#include "learner/plain_features.h"
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
 
@@ -91,7 +93,7 @@ protected:
     auto& space = ec.feature_space[NAMELESS];
     space.values.resize(features.width(row));
     space.indices.resize(features.width(row));
-    const uint64_t scale = _all.reduction_state.total_feature_width << _all.weights.stride_shift();
+    const uint64_t room = room_per_feature(_all);
     float* const values = space.values.begin();
     uint64_t* const indices = space.indices.begin();
     size_t count = 0;
@@ -101,7 +103,7 @@ protected:
         [=, &count, &squares](uint64_t index, float value)
         {
           values[count] = value;
-          indices[count] = index * scale;
+          indices[count] = index * room;
           count += value != 0.f ? 1 : 0;
           squares += value * value;
         });
@@ -139,9 +141,7 @@ protected:
 private:
   static bool is_plain(const VW::workspace& all)
   {
-    const auto& tweaks = all.feature_tweaks_config;
-    return tweaks.add_constant && !tweaks.ignore_some && tweaks.skip_gram_transformer == nullptr &&
-           tweaks.limit_strings.empty() && !all.parser_runtime.example_parser->sort_features;
+    return keeps_features(all) && all.feature_tweaks_config.add_constant;
   }
 
   const bool _plain;
@@ -169,6 +169,7 @@ public:
     _oracle.to_pmf(_logits, _pmf);
     const auto action = draw_from_pmf();
     _oracle.learn_scored(_ec, cost(data, row, action), action, _logits[action]);
+    advance_clock(_all, 1.f);
     return action;
   }
 
@@ -206,6 +207,7 @@ public:
     const auto action = draw(_ec.pred.a_s);
     _ec.l.cb.costs.push_back({cost(data, row, action), action + 1, _ec.pred.a_s[action].score});
     _all.l->learn(_ec);
+    advance_clock(_all, 1.f);
     return action;
   }
 
@@ -242,6 +244,7 @@ public:
     const auto action = chosen.action;
     _copies[action].l.cb.costs.push_back({cost(data, row, action), action + 1, chosen.score});
     _all.l->learn(_event);
+    advance_clock(_all, 1.f);
     return action;
   }
 
@@ -284,7 +287,8 @@ std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
   if (label == VW::label_type_t::CB && prediction == VW::prediction_type_t::ACTION_PROBS)
   {
     if (all.l->is_multiline()) { return std::make_unique<bandit_of_copies>(all, classes); }
-    if (all.l->get_name() == "cb_explore_fastcb") { return std::make_unique<fastcb_of_fixed_actions>(all, classes); }
+    const auto* below = all.l->get_base_learner();  // of the checks, where FastCB is used
+    if (below != nullptr && below->get_name() == "cb_explore_fastcb") { return std::make_unique<fastcb_of_fixed_actions>(all, classes); }
     return std::make_unique<bandit_of_fixed_actions>(all);
   }
   THROW("the flags make a learner of "

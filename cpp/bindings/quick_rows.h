@@ -37,16 +37,6 @@ inline feature_rows rows_in_place(const py::handle& given, const column_table& t
       array.strides(array.ndim() - 1), table.data());
 }
 
-// A plain array of finite numbers, read where it is.
-inline std::optional<feature_rows> plain_rows(
-    const py::handle& given, py::ssize_t dimensions, const column_table& table)
-{
-  if (!is_plain(given, dimensions, table.size())) { return std::nullopt; }
-  auto rows = rows_in_place(given, table);
-  if (!rows.finite()) { return std::nullopt; }
-  return rows;
-}
-
 // A read-only copy of a plain array in VW's single precision. Where the next array holds the same numbers the copy is
 // kept: decisions about the same actions share it.
 class plain_copy
@@ -121,22 +111,60 @@ inline bool is_dict_or_dicts(const py::handle& given, py::ssize_t dimensions)
   return true;
 }
 
-// Whether this is (values, place of each, offsets), as a decision keeps named features.
-inline bool is_placed(const py::handle& given)
+// The dictionary of a row, where rows are dictionaries; the others are not looked at.
+inline std::optional<py::object> dict_at(const py::handle& given, py::ssize_t dimensions, py::ssize_t row)
 {
-  if (PyTuple_CheckExact(given.ptr()) == 0 || PyTuple_GET_SIZE(given.ptr()) != 3) { return false; }
+  PyObject* found = given.ptr();
+  if (dimensions == 2)
+  {
+    if (PyList_CheckExact(given.ptr()) == 0 || row >= PyList_GET_SIZE(given.ptr())) { return std::nullopt; }
+    found = PyList_GET_ITEM(given.ptr(), row);
+  }
+  if (PyDict_CheckExact(found) == 0) { return std::nullopt; }
+  return py::reinterpret_borrow<py::object>(found);
+}
+
+// What a decision keeps of named features: (values, place of each, offsets).
+struct placed_parts
+{
+  floats values;
+  columns places;
+  indices offsets;
+
+  py::ssize_t rows() const { return offsets.size() - 1; }
+
+  // Whether the values of a row lie within the arrays.
+  bool holds(py::ssize_t row) const
+  {
+    const auto* offset = offsets.data() + row;
+    return 0 <= offset[0] && offset[0] <= offset[1] && offset[1] <= values.size();
+  }
+};
+
+inline std::optional<placed_parts> as_placed(const py::handle& given)
+{
+  if (PyTuple_CheckExact(given.ptr()) == 0 || PyTuple_GET_SIZE(given.ptr()) != 3) { return std::nullopt; }
   const auto parts = py::reinterpret_borrow<py::tuple>(given);
   if (!py::isinstance<floats>(parts[0]) || !py::isinstance<columns>(parts[1]) || !py::isinstance<indices>(parts[2]))
   {
-    return false;
+    return std::nullopt;
   }
-  const auto values = py::reinterpret_borrow<floats>(parts[0]);
-  const auto places = py::reinterpret_borrow<columns>(parts[1]);
-  const auto offsets = py::reinterpret_borrow<indices>(parts[2]);
-  if (values.ndim() != 1 || places.ndim() != 1 || offsets.ndim() != 1 || offsets.size() < 2) { return false; }
-  const auto* offset = offsets.data();
-  return places.size() == values.size() && offset[0] == 0 && std::is_sorted(offset, offset + offsets.size()) &&
-         offset[offsets.size() - 1] == values.size();
+  placed_parts placed{py::reinterpret_borrow<floats>(parts[0]), py::reinterpret_borrow<columns>(parts[1]),
+      py::reinterpret_borrow<indices>(parts[2])};
+  const bool sound = placed.values.ndim() == 1 && placed.places.ndim() == 1 && placed.offsets.ndim() == 1 &&
+                     placed.offsets.size() >= 2 && placed.places.size() == placed.values.size();
+  if (!sound) { return std::nullopt; }
+  return placed;
+}
+
+// Whether this is such a tuple, all of its rows in order.
+inline bool is_placed(const py::handle& given)
+{
+  const auto placed = as_placed(given);
+  if (!placed) { return false; }
+  const auto* offset = placed->offsets.data();
+  const auto* const end = offset + placed->offsets.size();
+  return offset[0] == 0 && std::is_sorted(offset, end) && end[-1] == placed->values.size();
 }
 
 // The values of an array of numbers as floats, the entries of one of whole numbers as int64_t: copied one by one.
@@ -177,12 +205,11 @@ inline bool is_sparse(const py::handle& given, py::ssize_t dimensions, const col
          static_cast<py::ssize_t>(py::len(given.attr("indptr"))) == rows + 1;
 }
 
-// Its placed rows; nothing where the columns are not in order, or anything else about them needs a closer look.
-inline std::optional<py::tuple> placed_sparse(const py::handle& sparse, const column_table& table)
+// Its placed rows, from its three arrays; nothing where the columns are not in order, or anything else about them needs
+// a closer look.
+inline std::optional<py::tuple> placed_sparse(
+    const py::object& data, const py::object& column_of, const py::object& row_offsets, const column_table& table)
 {
-  const py::object data = sparse.attr("data");
-  const py::object column_of = sparse.attr("indices");
-  const py::object row_offsets = sparse.attr("indptr");
   floats values(static_cast<py::ssize_t>(py::len(data)));
   columns places(static_cast<py::ssize_t>(py::len(column_of)));
   indices offsets(static_cast<py::ssize_t>(py::len(row_offsets)));
@@ -201,6 +228,24 @@ inline std::optional<py::tuple> placed_sparse(const py::handle& sparse, const co
   }
   if (!rows_of(parts).finite()) { return std::nullopt; }
   return parts;
+}
+
+inline std::optional<py::tuple> placed_sparse(const py::handle& sparse, const column_table& table)
+{
+  return placed_sparse(sparse.attr("data"), sparse.attr("indices"), sparse.attr("indptr"), table);
+}
+
+inline std::optional<py::tuple> placed_sparse_row(const py::handle& sparse, py::ssize_t row, const column_table& table)
+{
+  const py::object offsets = sparse.attr("indptr");
+  const auto begin = offsets[py::int_(row)].cast<py::ssize_t>();
+  const auto end = offsets[py::int_(row + 1)].cast<py::ssize_t>();
+  if (begin < 0 || begin > end) { return std::nullopt; }
+  const py::slice alone(begin, end, 1);  // where it points outside, the check of the parts finds too few values
+  indices ends(2);
+  ends.mutable_data()[0] = 0;
+  ends.mutable_data()[1] = end - begin;
+  return placed_sparse(sparse.attr("data")[alone], sparse.attr("indices")[alone], ends, table);
 }
 
 inline void freeze_all(const py::tuple& parts)
@@ -247,20 +292,43 @@ std::optional<quick_rows> take_rows(
   return quick_rows{rows_of(*parts), *parts};
 }
 
-// The same without a copy, for rows that need not outlive the call; also of what a decision kept.
+// One row of the same, without a copy of plain arrays, and also of what a decision kept: for learning, which must not
+// cost more where there are more rows. Nothing where there is no such row, or it needs a closer look.
 template <typename Names>
-std::optional<quick_rows> read_rows(
-    const py::handle& given, py::ssize_t dimensions, const column_table& table, Names names)
+std::optional<quick_rows> read_row(
+    const py::handle& given, py::ssize_t dimensions, py::ssize_t row, const column_table& table, Names names)
 {
-  if (is_placed(given))
+  const auto finite = [](const feature_rows& features, py::object keeper) -> std::optional<quick_rows>
   {
-    const auto rows = rows_of(py::reinterpret_borrow<py::tuple>(given));
-    if ((dimensions == 1 && rows.rows() != 1) || !rows.finite()) { return std::nullopt; }
-    return quick_rows{rows, py::reinterpret_borrow<py::object>(given)};
+    if (!features.finite()) { return std::nullopt; }
+    return quick_rows{features, std::move(keeper)};
+  };
+  if (const auto placed = as_placed(given))
+  {
+    const bool there = row < placed->rows() && placed->holds(row) && (dimensions == 2 || placed->rows() == 1);
+    if (!there) { return std::nullopt; }
+    return finite(rows_of(py::reinterpret_borrow<py::tuple>(given)).one(static_cast<size_t>(row)),
+        py::reinterpret_borrow<py::object>(given));
   }
-  const auto plain = plain_rows(given, dimensions, table);
-  if (plain) { return quick_rows{*plain, py::reinterpret_borrow<py::object>(given)}; }
-  plain_copy unused;
-  return take_rows(given, dimensions, table, names, unused);
+  if (is_plain(given, dimensions, table.size()))
+  {
+    const auto rows = rows_in_place(given, table);
+    if (static_cast<size_t>(row) >= rows.rows()) { return std::nullopt; }
+    return finite(rows.one(static_cast<size_t>(row)), py::reinterpret_borrow<py::object>(given));
+  }
+  std::optional<py::tuple> parts;
+  if (const auto dict = dict_at(given, dimensions, row))
+  {
+    py::list alone;
+    alone.append(*dict);
+    parts = placed_dicts(names.hash, names.mask, alone);
+  }
+  else if (is_sparse(given, dimensions, table))
+  {
+    if (row >= py::tuple(given.attr("shape"))[0].cast<py::ssize_t>()) { return std::nullopt; }
+    parts = placed_sparse_row(given, row, table);
+  }
+  if (!parts) { return std::nullopt; }
+  return quick_rows{rows_of(*parts), *parts};
 }
 }  // namespace vw_fastcb

@@ -87,25 +87,27 @@ py::object decide(
   return py::make_tuple(action, p[action], pmf, predictions, gamma, row->kept, kept_actions);
 }
 
-// Learns from one event. False where it is not in one of the quick forms, or the action is not among its actions.
+// Learns from one event, of whose actions only the chosen one is read. False where it is not in one of the quick forms,
+// or the action is not among its actions.
 bool learn_one(shared_learner& self, const py::handle& context, const py::handle& actions, int64_t action, float cost,
     float probability, float weight)
 {
-  if (actions.is_none() != (self.fixed_actions > 0)) { return false; }
-  const auto row = read_rows(context, 1, self.context_columns, self.names(CONTEXT));
+  const bool fixed = self.fixed_actions > 0;
+  if (actions.is_none() != fixed || action < 0 || self.scores_before_learning) { return false; }
+  if (fixed && action >= static_cast<int64_t>(self.fixed_actions)) { return false; }
+  const auto row = read_row(context, 1, 0, self.context_columns, self.names(CONTEXT));
   if (!row) { return false; }
-  std::optional<quick_rows> features;
+  std::optional<quick_rows> chosen;
   event_arrays events(row->features);
-  if (self.fixed_actions == 0)
+  if (!fixed)
   {
-    features = read_rows(actions, 2, self.action_columns, self.names(ACTION));
-    if (!features) { return false; }
-    events.actions.features = features->features;
+    chosen = read_row(actions, 2, action, self.action_columns, self.names(ACTION));
+    if (!chosen) { return false; }
+    events.actions.features = chosen->features;
   }
-  const auto count = self.fixed_actions > 0 ? self.fixed_actions : events.actions.features.rows();
-  if (action < 0 || action >= static_cast<int64_t>(count)) { return false; }
+  const auto place = fixed ? static_cast<uint32_t>(action) : 0;
   self.locked([&](array_learner& learner)
-      { learner.learn(events.contexts, events.actions, 0, static_cast<uint32_t>(action), cost, probability, weight); });
+      { learner.learn(events.contexts, events.actions, 0, place, cost, probability, weight); });
   return true;
 }
 

@@ -6,9 +6,11 @@
 #include "learner/random_draws.h"
 #include "numpy_rows.h"
 #include "quick_rows.h"
+#include "strict/bad_event.h"
 
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,13 +48,13 @@ class shared_learner
 public:
   // Predictions are told as offset + slope * what the engine says, which lies in [0,1].
   shared_learner(const std::vector<std::string>& arguments, double offset, double slope, uint64_t draws)
-      : fixed_actions(0)
-      , draws(draws)
+      : draws(draws)
       , _learner(arguments)
       , _offset(offset)
       , _slope(slope)
   {
     fixed_actions = _learner.fixed_actions();
+    scores_before_learning = _learner.scores_before_learning();
   }
 
   template <typename Work>
@@ -67,7 +69,14 @@ public:
   auto locked_without_interpreter(Work work)
   {
     const std::lock_guard<fork_safe_mutex> lock(_mutex);
-    return work(_learner);
+    try
+    {
+      return work(_learner);
+    }
+    catch (const bad_event& problem)
+    {
+      throw std::invalid_argument(problem.what());  // Python's ValueError
+    }
   }
 
   // Inside the lock only.
@@ -85,7 +94,8 @@ public:
     return name_table<decltype(hash)>{hash, _learner.index_mask()};
   }
 
-  uint32_t fixed_actions;
+  uint32_t fixed_actions = 0;
+  bool scores_before_learning = false;
   random_draws draws;
   column_table context_columns;  // of the plain arrays that decide and learn_one take
   column_table action_columns;

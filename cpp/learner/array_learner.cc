@@ -1,19 +1,28 @@
 #include "array_learner.h"
 
+#include "clock.h"
+#include "plain_features.h"
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
+#include "strict/bad_event.h"
+#include "strict/features.h"
+#include "strict/numbers.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/cli_options_serializer.h"
 #include "vw/config/options.h"
 #include "vw/config/options_cli.h"
 #include "vw/core/cb.h"
+#include "vw/core/example.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/parse_regressor.h"
 #include "vw/core/parser.h"
 #include "vw/core/vw.h"
 
+#include "fmt/format.h"
+
+#include <algorithm>
 #include <set>
 
 namespace vw_fastcb
@@ -25,6 +34,7 @@ constexpr char ACTION = 'a';
 
 std::shared_ptr<VW::workspace> make_workspace(const std::vector<std::string>& arguments)
 {
+  const c_locale locale;  // VW reads the numbers of flags as the locale writes them
   return std::shared_ptr<VW::workspace>(VW::initialize(std::make_unique<VW::config::options_cli>(arguments)));
 }
 
@@ -34,17 +44,35 @@ uint32_t fixed_actions_of(VW::workspace& all)
   return all.l->is_multiline() ? 0 : all.options->get_typed_option<uint32_t>("cb_explore").value();
 }
 
-// Whether the stack is one that gives back the features of an example exactly as it found them, which is known of
-// these learners. With a holdout set, setting up an example counts it.
-bool leaves_examples_unchanged(VW::workspace& all)
+// FastCB's own learner in the stack. What else stands above it must be something that arrays do without: checks of text
+// and JSON, draws, reports.
+VW::LEARNER::learner& door_of(VW::workspace& all)
 {
-  static const std::set<std::string> known{
-      "shared_feature_merger", "cb_explore_adf_fastcb", "cb_explore_fastcb", "scorer-identity", "gd"};
-  for (const auto* learner = all.l.get(); learner != nullptr; learner = learner->get_base_learner())
+  static const std::set<std::string> not_needed{"cb_sample", "extra_metrics", "shared_feature_merger"};
+  auto* learner = all.l.get();
+  for (; learner->get_name().find("cb_explore") != 0; learner = learner->get_base_learner())
   {
-    if (known.count(learner->get_name()) == 0) { return false; }
+    const auto& name = learner->get_name();
+    if (not_needed.count(name) == 0 && name.rfind("fastcb", 0) != 0)
+    {
+      THROW("a flag puts VW's '" << name << "' above FastCB, and arrays would go past it. Leave the flag out, or use "
+                                 << "vw_fastcb.Workspace.");
+    }
   }
-  return all.passes_config.holdout_set_off && !all.parser_runtime.example_parser->write_cache;
+  return *learner;
+}
+
+// Whether each learner below FastCB is one of those that give an example back exactly as they found it and that are as
+// they were after scoring one. VW's driver scores each event before it learns from it; a neural network draws its first
+// weights then.
+bool is_plain_regressor(VW::workspace& all)
+{
+  for (const auto* below = door_of(all).get_base_learner(); below != nullptr; below = below->get_base_learner())
+  {
+    const auto& name = below->get_name();
+    if (name != "scorer-identity" && name != "gd" && name.rfind("ftrl", 0) != 0) { return false; }
+  }
+  return true;
 }
 }  // namespace
 
@@ -52,10 +80,18 @@ array_learner::array_learner(const std::vector<std::string>& arguments)
     : _all(make_workspace(arguments))
     , _oracle(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
-    , _reuses_examples(leaves_examples_unchanged(*_all))
+    , _scores_spans(false)
+    , _scores_before_learning(!is_plain_regressor(*_all))
+    // With a holdout set, setting up an example counts it. Merging shared features changes an example by rounding.
+    , _reuses_examples(is_plain_regressor(*_all) && _fixed_actions > 0 && _all->passes_config.holdout_set_off &&
+                       !_all->parser_runtime.example_parser->write_cache)
     , _context(*_all, CONTEXT)
+    , _action(*_all, ACTION)
+    , _nothing(*_all, CONTEXT)
 {
   _oracle = &VW::reductions::fastcb_oracle(*_all->l);
+  _scores_spans = _fixed_actions == 0 && keeps_features(*_all) && _oracle->can_score_spans();
+  _nothing.fill(feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr), 0, 1.f);
 }
 
 array_learner::~array_learner() = default;
@@ -69,91 +105,148 @@ uint64_t array_learner::hash_of(char name_space, const std::string& name) const
 
 uint64_t array_learner::index_mask() const { return _all->runtime_state.parse_mask; }
 
-void array_learner::forget_examples()
-{
-  _context.forget();
-  for (auto& action : _pool) { action->forget(); }
-}
-
-void array_learner::prepare(const feature_rows& contexts, const action_sets& actions, size_t row, float weight)
-{
-  if (!_reuses_examples) { forget_examples(); }
-  _context.fill(contexts, row, weight, /*shared=*/_fixed_actions == 0);
-  if (_fixed_actions > 0) { return; }
-  const auto first = actions.begin(row);
-  const auto count = actions.count(row);
-  while (_pool.size() < count) { _pool.push_back(std::make_unique<filled_example>(*_all, ACTION)); }
-  _event.clear();
-  _event.push_back(&_context.ec);
-  for (size_t a = 0; a < count; ++a)
-  {
-    _pool[a]->fill(actions.features, first + a, weight);
-    _event.push_back(&_pool[a]->ec);
-  }
-}
-
 // What is thrown may leave examples half changed.
 template <typename Work>
-void array_learner::run(Work work)
+void array_learner::with_examples(Work work)
 {
   try
   {
-    if (_fixed_actions > 0) { work(_context.ec); }
-    else { work(_event); }
+    if (!_reuses_examples)
+    {
+      _context.forget();
+      _action.forget();
+    }
+    work();
   }
   catch (...)
   {
-    forget_examples();
+    _context.forget();
+    _action.forget();
     throw;
   }
 }
 
-void array_learner::predict_prepared()
+void array_learner::score(const feature_rows& contexts, const action_sets& actions, size_t row)
 {
-  run([this](auto& event) { _all->l->predict(event); });
+  _logits.resize(actions_of(actions, row));
+  if (_scores_spans) { score_spans(contexts, actions, row); }
+  else
+  {
+    with_examples([&] { score_examples(contexts, actions, row); });
+  }
 }
 
-void array_learner::learn_prepared(uint32_t action, float cost, float probability)
+void array_learner::score_spans(const feature_rows& contexts, const action_sets& actions, size_t row)
 {
-  auto& chosen = _fixed_actions > 0 ? _context.ec : _pool[action]->ec;
-  chosen.l.cb.costs.emplace_back(cost, _fixed_actions > 0 ? action + 1 : 0, probability);
-  run([this](auto& event) { _all->l->learn(event); });
+  const auto room = room_per_feature(*_all);
+  _shared.assign(1, _context_row.of(contexts, row, room, CONTEXT));
+  _oracle->start_event(_shared);
+  _own.resize(1);
+  // In the order of VW's text, so that sums are rounded alike: the constant is last.
+  for (const auto ns : _nothing.ec.indices)
+  {
+    const auto& constant = _nothing.ec.feature_space[ns];
+    _own.push_back({constant.values.begin(), constant.indices.begin(), constant.size(), ns});
+  }
+  const auto first = actions.begin(row);
+  for (size_t a = 0; a < _logits.size(); ++a)
+  {
+    _own[0] = _action_row.of(actions.features, first + a, room, ACTION);
+    _logits[a] = _oracle->score(_own);
+  }
+}
+
+void array_learner::score_examples(const feature_rows& contexts, const action_sets& actions, size_t row)
+{
+  _context.fill(contexts, row, 1.f, /*shared=*/_fixed_actions == 0);
+  if (_fixed_actions > 0)
+  {
+    _oracle->score_slots(_context.ec, _logits);
+    return;
+  }
+  VW::multi_ex one{&_action.ec};
+  const auto first = actions.begin(row);
+  for (size_t a = 0; a < _logits.size(); ++a)
+  {
+    _action.forget();
+    _action.fill(actions.features, first + a, 1.f);
+    _oracle->score_actions(&_context.ec, one, _one_logit);
+    _logits[a] = _one_logit[0];
+  }
+}
+
+void array_learner::to_pmf(double* pmf, double* predictions)
+{
+  if (_fixed_actions > 0)
+  {
+    _pmf.resize(_logits.size());
+    _oracle->to_pmf(_logits, _pmf);
+    for (size_t a = 0; a < _pmf.size(); ++a) { pmf[a] = static_cast<float>(_pmf[a]); }
+    std::copy(_oracle->predictions().begin(), _oracle->predictions().end(), predictions);
+    return;
+  }
+  _ranked.rank(*_oracle, _logits);
+  const auto& unit_predictions = _oracle->predictions();
+  for (size_t i = 0; i < _ranked.size(); ++i)
+  {
+    pmf[_ranked.action(i)] = _ranked.probability(i);
+    predictions[_ranked.action(i)] = unit_predictions[i];
+  }
+}
+
+void array_learner::update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
+    float cost, float probability, float weight)
+{
+  const bool fixed = _fixed_actions > 0;
+  with_examples(
+      [&]
+      {
+        _context.fill(contexts, row, weight, /*shared=*/!fixed);
+        if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
+        auto& chosen = fixed ? _context.ec : _action.ec;
+        chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, probability);
+        if (fixed)
+        {
+          _oracle->observed_action(chosen, _fixed_actions);  // refuses what is bad
+          check_features(*_all, chosen);
+          _oracle->learn(chosen, cost, action);
+        }
+        else
+        {
+          _oracle->observed_action(VW::multi_ex{&chosen});
+          check_features(*_all, VW::multi_ex{&_context.ec, &chosen});
+          _oracle->learn_action(&_context.ec, chosen, cost);
+        }
+      });
+  advance_clock(*_all, weight);
 }
 
 void array_learner::predict(
     const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions)
 {
-  prepare(contexts, actions, row, 1.f);
-  predict_prepared();
-  const auto& scores = _context.ec.pred.a_s;  // VW puts the prediction of an event on its first line
-  const auto& unit_predictions = _oracle->predictions();
-  for (size_t i = 0; i < scores.size(); ++i)
-  {
-    pmf[scores[i].action] = scores[i].score;
-    predictions[scores[i].action] = unit_predictions[i];
-  }
+  score(contexts, actions, row);
+  to_pmf(pmf, predictions);
 }
 
 void array_learner::learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
     float cost, float probability, float weight)
 {
   const auto count = actions_of(actions, row);
-  if (action >= count) { THROW("bad event: action " << action << " is unknown; the event has " << count << "."); }
-  prepare(contexts, actions, row, weight);
-  learn_prepared(action, cost, probability);
+  if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
+  if (_scores_before_learning) { score(contexts, actions, row); }
+  update(contexts, actions, row, action, cost, probability, weight);
 }
 
 array_learner::outcome array_learner::play(
     const feature_rows& contexts, const action_sets& actions, size_t row, double draw, const float* costs)
 {
-  prepare(contexts, actions, row, 1.f);
-  predict_prepared();
-  const auto& scores = _context.ec.pred.a_s;
-  _pmf.resize(scores.size());
-  for (const auto& entry : scores) { _pmf[entry.action] = entry.score; }
-  const auto action = static_cast<uint32_t>(pick(_pmf.data(), _pmf.size(), draw));
-  const outcome played{action, static_cast<float>(_pmf[action]), costs[action]};
-  learn_prepared(played.action, played.cost, played.probability);
+  const auto count = actions_of(actions, row);
+  _round_pmf.resize(count);
+  _round_predictions.resize(count);
+  predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data());
+  const auto action = static_cast<uint32_t>(pick(_round_pmf.data(), count, draw));
+  const outcome played{action, static_cast<float>(_round_pmf[action]), costs[action]};
+  update(contexts, actions, row, played.action, played.cost, played.probability, 1.f);
   return played;
 }
 

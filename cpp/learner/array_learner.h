@@ -1,10 +1,13 @@
-// FastCB on rows of numbers: features go straight from the arrays into VW examples that are reused from round to round.
-// Nothing here knows of Python. Not safe to use from two threads at a time.
+// FastCB on rows of numbers. Actions with features are scored straight from the arrays where the regressor allows it,
+// else with one VW example that is filled with one action after another: memory does not grow with their number, and
+// learning reads the chosen action alone. Nothing here knows of Python. Not safe to use from two threads at a time.
 #pragma once
 
 #include "feature_rows.h"
 #include "filled_example.h"
 #include "random_draws.h"
+#include "reduction/ranked_actions.h"
+#include "row_span.h"
 
 #include "vw/core/multi_ex.h"
 #include "vw/core/vw_fwd.h"
@@ -17,8 +20,6 @@
 
 namespace vw_fastcb
 {
-class oracle;
-
 // Whether every value is a finite number in VW's single precision.
 bool all_finite(const feature_rows& features);
 
@@ -33,6 +34,11 @@ public:
 
   // The K of --cb_explore K; 0 where actions have features.
   uint32_t fixed_actions() const { return _fixed_actions; }
+
+  // Whether learning needs all actions of an event: VW's driver scores each event before it learns from it, and there
+  // are regressors that scoring changes.
+  bool scores_before_learning() const { return _scores_before_learning; }
+
   size_t actions_of(const action_sets& actions, size_t row) const
   {
     return _fixed_actions > 0 ? _fixed_actions : actions.count(row);
@@ -72,20 +78,39 @@ public:
   std::shared_ptr<VW::workspace> shared_workspace() { return _all; }
 
 private:
-  void prepare(const feature_rows& contexts, const action_sets& actions, size_t row, float weight);
-  void predict_prepared();
-  void learn_prepared(uint32_t action, float cost, float probability);
+  // Fills _logits, one for each action of the event.
+  void score(const feature_rows& contexts, const action_sets& actions, size_t row);
+  void score_spans(const feature_rows& contexts, const action_sets& actions, size_t row);
+  void score_examples(const feature_rows& contexts, const action_sets& actions, size_t row);
+
+  // From _logits to probabilities, in the order of the actions.
+  void to_pmf(double* pmf, double* predictions);
+
+  // One step, of an event that was scored before, if need be.
+  void update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
+      float probability, float weight);
+
   template <typename Work>
-  void run(Work work);
-  void forget_examples();
+  void with_examples(Work work);
 
   std::shared_ptr<VW::workspace> _all;
-  const oracle* _oracle;
+  oracle* _oracle;
   uint32_t _fixed_actions;
+  bool _scores_spans;
+  bool _scores_before_learning;
   bool _reuses_examples;
   filled_example _context;
-  std::vector<std::unique_ptr<filled_example>> _pool;  // the actions' examples, as many as the largest event had
-  VW::multi_ex _event;
-  std::vector<double> _pmf;  // of the round at hand
+  filled_example _action;   // the one at hand
+  filled_example _nothing;  // no features but the constant
+  row_span _context_row;
+  row_span _action_row;
+  feature_spans _shared;
+  feature_spans _own;
+  std::vector<float> _logits;
+  std::vector<float> _one_logit;
+  ranked_actions _ranked;
+  std::vector<double> _pmf;
+  std::vector<double> _round_pmf;  // of a simulated round
+  std::vector<double> _round_predictions;
 };
 }  // namespace vw_fastcb

@@ -49,6 +49,16 @@ public:
 
   size_t rows() const { return _rows; }
 
+  // One of the rows by itself.
+  feature_rows one(size_t row) const
+  {
+    feature_rows alone = *this;
+    alone._rows = 1;
+    if (_offsets != nullptr) { alone._offsets += row; }
+    else { alone._data += static_cast<ptrdiff_t>(row) * _row_bytes; }
+    return alone;
+  }
+
   // How many values a row may have.
   size_t width(size_t row) const
   {

@@ -4,6 +4,7 @@
 #include "fastcb_options.h"
 #include "merging.h"
 #include "oracle.h"
+#include "ranked_actions.h"
 #include "strict/flags.h"
 
 #include "vw/common/vw_exception.h"
@@ -17,7 +18,6 @@
 #include "vw/core/scope_exit.h"
 #include "vw/core/setup_base.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -46,17 +46,10 @@ public:
   std::exception_ptr problem;
 
 private:
-  struct scored_action
-  {
-    float logit;
-    uint32_t action;
-  };
   void fill_prediction(VW::multi_ex& actions);
 
-  // Kept from event to event: nothing is allocated per action.
-  std::vector<scored_action> _ranked;
   std::vector<float> _logits;
-  std::vector<double> _pmf;
+  vw_fastcb::ranked_actions _ranked;
 };
 
 void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
@@ -73,23 +66,14 @@ void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
 
 void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
 {
-  const auto count = actions.size();
   oracle.score_actions(shared, actions, _logits);
-  _ranked.resize(count);
-  for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {_logits[a], a}; }
-  // Users of VW's explorers expect actions in order of preference.
-  std::sort(_ranked.begin(), _ranked.end(), [this](const scored_action& x, const scored_action& y)
-      { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
-
-  _pmf.resize(count);
-  std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored_action& s) { return s.logit; });
-  oracle.to_pmf(_logits, _pmf);
+  _ranked.rank(oracle, _logits);
 
   // VW looks for the prediction on the first line of the event.
   auto& prediction = (shared != nullptr ? shared : actions[0])->pred.a_s;
   prediction.clear();
-  prediction.reserve(count);
-  for (size_t i = 0; i < count; ++i) { prediction.push_back({_ranked[i].action, static_cast<float>(_pmf[i])}); }
+  prediction.reserve(_ranked.size());
+  for (size_t i = 0; i < _ranked.size(); ++i) { prediction.push_back({_ranked.action(i), _ranked.probability(i)}); }
 }
 
 void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
@@ -133,7 +117,7 @@ void on_checked_actions(explorer& data, learner& base, VW::multi_ex& lines)
 {
   auto& explore = data.explore;
   const actions_of taken(explore, lines);
-  if (lines.empty()) { THROW("bad event: it has shared features and no action. Give it at least one action."); }
+  if (lines.empty()) { THROW("bad event: it has no action. Give it at least one."); }
   explore.observed = explore.oracle.observed_action(lines);
   explore.problem = nullptr;
   run(data, base, lines);
@@ -167,8 +151,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
 
   auto data = VW::make_unique<explorer>(all.output_runtime.global_metrics.are_metrics_enabled(), std::move(oracle));
   return VW::LEARNER::make_reduction_learner(std::move(data), base, on_checked_actions<explorer::learn>,
-      on_checked_actions<explorer::predict>,
-      stack_builder.get_setupfn_name(cb_explore_adf_fastcb_setup))
+      on_checked_actions<explorer::predict>, stack_builder.get_setupfn_name(cb_explore_adf_fastcb_setup))
       .set_input_label_type(VW::label_type_t::CB)
       .set_output_label_type(VW::label_type_t::SIMPLE)
       .set_input_prediction_type(VW::prediction_type_t::SCALAR)

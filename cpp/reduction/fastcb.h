@@ -27,7 +27,8 @@ void fastcb_check_flags(const VW::config::options_i& options);
 // and the user did not say otherwise.
 void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign);
 
-// Whether a learner takes events with their line of shared features, so that VW need not merge it into every action.
+// Whether a learner is FastCB's, which then takes events with their line of shared features from VW's merger: it need
+// not be merged into every action. Learners in between, such as cb_sample, expect VW's merger above them.
 bool fastcb_takes_shared_features(const VW::LEARNER::learner& base);
 
 // The oracle of a stack that has FastCB in it.

@@ -126,7 +126,7 @@ void oracle::start_event(const feature_spans& shared)
 float oracle::score(const feature_spans& own)
 {
   size_t products = 0;
-  return bounded(_split_scorer.score(own, 0.f, products));
+  return to_prediction(_split_scorer.score(own, 0.f, products));
 }
 
 bool oracle::can_split(const VW::multi_ex& actions) const
@@ -163,13 +163,15 @@ void oracle::split_scores(const VW::example* shared, const VW::multi_ex& actions
   for (size_t a = 0; a < actions.size(); ++a)
   {
     auto& action = *actions[a];
-    _own_spans.clear();
-    for (const auto ns : action.indices) { _own_spans.push_back(span_of(action, ns)); }
+    _own_spans.resize(action.indices.size());
+    auto* span = _own_spans.data();
+    for (const auto ns : action.indices) { *span++ = span_of(action, ns); }
     const auto& offset = action.ex_reduction_features.template get<VW::simple_label_reduction_features>();
-    action.partial_prediction =
-        _split_scorer.score(_own_spans, offset.initial, action.num_features_from_interactions);
-    logits[a] = bounded(action.partial_prediction);
+    logits[a] = _split_scorer.score(_own_spans, offset.initial, action.num_features_from_interactions);
+    action.partial_prediction = logits[a];
   }
+  if (are_predictions(logits)) { return; }
+  for (auto& logit : logits) { logit = to_prediction(logit); }
 }
 
 void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std::vector<float>& logits)
@@ -195,12 +197,18 @@ float oracle::predict(VW::example& ec)
   return ec.pred.scalar;
 }
 
-float oracle::bounded(float sum) const
+bool oracle::are_predictions(const std::vector<float>& sums) const
 {
-  if (_all->sd->contraction != 1.) { sum *= static_cast<float>(_all->sd->contraction); }
-  if (sum >= _all->sd->min_label && sum <= _all->sd->max_label) { return sum; }
+  const float least = _all->sd->min_label;
+  const float most = _all->sd->max_label;
+  const auto within = std::count_if(sums.begin(), sums.end(), [=](float x) { return x >= least && x <= most; });
+  return static_cast<size_t>(within) == sums.size() && _all->sd->contraction == 1.;
+}
+
+float oracle::to_prediction(float sum) const
+{
   // Features are finite: a sum that is not comes from weights that overflowed, and VW makes it 0.
-  return VW::details::finalize_prediction(*_all->sd, _all->logger, sum);
+  return VW::details::finalize_prediction(*_all->sd, _all->logger, sum * static_cast<float>(_all->sd->contraction));
 }
 
 void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
@@ -211,11 +219,8 @@ void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
     return;
   }
   _slot_scorer.score(ec, _regressor->feature_width_below, logits.data(), logits.size());
-  const float least = _all->sd->min_label;
-  const float most = _all->sd->max_label;
-  const auto within = std::count_if(logits.begin(), logits.end(), [=](float x) { return x >= least && x <= most; });
-  if (static_cast<size_t>(within) == logits.size() && _all->sd->contraction == 1.) { return; }
-  for (auto& logit : logits) { logit = bounded(logit); }
+  if (are_predictions(logits)) { return; }
+  for (auto& logit : logits) { logit = to_prediction(logit); }
 }
 
 void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)

@@ -85,8 +85,10 @@ private:
   float predict(VW::example& ec);
   void predict_slots(VW::example& ec, std::vector<float>& logits);
 
-  // VW's prediction bounds around a sum of weights.
-  float bounded(float sum) const;
+  // From sums of weights to what VW predicts from them: contracted (l2) and within its bounds. The first tells whether
+  // they are that already, which is nearly always so.
+  bool are_predictions(const std::vector<float>& sums) const;
+  float to_prediction(float sum) const;
 
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();
@@ -94,11 +96,11 @@ private:
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
-  bool _is_linear = false;  // the regressor is gd and does nothing but add up weights
-  bool _prints = false;     // --audit, --invert_hash: VW writes down the features that it predicts from
+  bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
+  bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
   slot_scorer _slot_scorer;
   split_scorer _split_scorer;
-  feature_spans _shared_spans;             // kept from event to event, as are the next two
+  feature_spans _shared_spans;  // kept from event to event, as are the next two
   feature_spans _own_spans;
   std::vector<VW::polyprediction> _slots;
   cost_range _range;

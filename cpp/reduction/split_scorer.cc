@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #ifdef __AVX2__
-#  include <immintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace vw_fastcb
@@ -58,25 +58,53 @@ void split_scorer::side::add(const feature_span& features, uint64_t factor)
   }
 }
 
-// Adds the products of each feature with each of the other side. Only the lowest bits of a hash matter: the mask takes
-// the others away.
-inline eight_floats split_scorer::products_with(
-    const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const
+// Adds the products of each feature with each of some blocks, whose number the compiler knows: it then keeps them in
+// registers. Only the lowest bits of a hash matter: the mask takes the others away.
+template <size_t count>
+[[gnu::always_inline]] inline eight_floats split_scorer::products_with_blocks(
+    const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const
 {
   const auto mask = eight_ints{} + static_cast<int32_t>(_mask);
   const auto offset = eight_ints{} + static_cast<int32_t>(_offset);
-  const block* const end = other.blocks.data() + other.blocks.size();
-  for (size_t i = 0; i < features.count; ++i)
+  eight_floats values[count];
+  eight_ints hashes[count];
+  for (size_t i = 0; i < count; ++i)
   {
-    const auto value = eight_floats{} + features.values[i];
-    const auto hash = eight_ints{} + static_cast<int32_t>(features.indices[i] * factor);
-    for (const block* it = other.blocks.data(); it != end; ++it)
+    values[i] = blocks[i].values;
+    hashes[i] = blocks[i].hashes;
+  }
+  for (size_t f = 0; f < features.count; ++f)
+  {
+    const auto hash = eight_ints{} + static_cast<int32_t>(features.indices[f] * factor);
+    const float value = features.values[f];
+    for (size_t i = 0; i < count; ++i)
     {
-      const auto weights = look_up(_weights, ((it->hashes ^ hash) + offset) & mask, it->lanes);
-      sums += it->values * value * weights;
+      const auto weights = look_up(_weights, ((hashes[i] ^ hash) + offset) & mask, blocks[i].lanes);
+      sums += values[i] * value * weights;
     }
   }
   return sums;
+}
+
+eight_floats split_scorer::products_with(
+    const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const
+{
+  const block* blocks = other.blocks.data();
+  size_t left = other.blocks.size();
+  for (; left > 4; left -= 4, blocks += 4) { sums = products_with_blocks<4>(blocks, features, factor, sums); }
+  switch (left)
+  {
+    case 4:
+      return products_with_blocks<4>(blocks, features, factor, sums);
+    case 3:
+      return products_with_blocks<3>(blocks, features, factor, sums);
+    case 2:
+      return products_with_blocks<2>(blocks, features, factor, sums);
+    case 1:
+      return products_with_blocks<1>(blocks, features, factor, sums);
+    default:
+      return sums;
+  }
 }
 
 void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t offset,
@@ -119,14 +147,24 @@ void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t off
 
 float split_scorer::score(const feature_spans& own, float initial, size_t& products)
 {
+  const float* const weights = _weights;
+  const uint64_t mask = _mask;
+  const uint64_t offset = _offset;
   float sum = initial + _shared_sum;
   for (const auto& features : own)
   {
-    for (size_t i = 0; i < features.count; ++i) { sum += features.values[i] * weight(features.indices[i]); }
+    const float* const values = features.values;
+    const uint64_t* const indices = features.indices;
+    const size_t count = features.count;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < count; ++i) { sum += values[i] * weights[(indices[i] + offset) & mask]; }
   }
   products = _shared_products;
-  if (_interaction_count == 0) { return sum; }
+  return _interaction_count == 0 ? sum : sum + score_products(own, products);
+}
 
+float split_scorer::score_products(const feature_spans& own, size_t& products)
+{
   eight_floats sums{};
   for (size_t n = 0; n < _interaction_count; ++n)
   {
@@ -143,12 +181,13 @@ float split_scorer::score(const feature_spans& own, float initial, size_t& produ
       sums = products_with(at.second, *first, FACTOR, sums);
       products += at.second.count * first->count;
     }
-    if (second != nullptr && at.first.count > 0)
+    if (second == nullptr) { continue; }
+    if (at.first.count > 0)
     {
       sums = products_with(at.first, *second, 1, sums);
       products += at.first.count * second->count;
     }
-    if (first != nullptr && second != nullptr)
+    if (first != nullptr)
     {
       _own_second.clear();
       _own_second.add(*second, 1);
@@ -156,6 +195,6 @@ float split_scorer::score(const feature_spans& own, float initial, size_t& produ
       products += first->count * second->count;
     }
   }
-  return sum + total(sums);
+  return total(sums);
 }
 }  // namespace vw_fastcb

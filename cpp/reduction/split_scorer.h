@@ -73,7 +73,11 @@ private:
     side second;
   };
 
+  float score_products(const feature_spans& own, size_t& products);
   float weight(uint64_t index) const { return _weights[(index + _offset) & _mask]; }
+  template <size_t count>
+  eight_floats products_with_blocks(
+      const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const;
   eight_floats products_with(const side& other, const feature_span& features, uint64_t factor, eight_floats sums) const;
 
   const float* _weights = nullptr;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import joblib
 
 from vw_fastcb.bakeoff.work import Outcome, Unit, run_unit
+from vw_fastcb.cores import usable_cores
 
 BACKENDS = ("local", "dask", "ray")
 _RAY_UNITS = 16  # a worker
@@ -33,7 +33,7 @@ class Workers(AbstractContextManager["Workers"]):
         if address and backend == "local":
             raise BadBackend("--address is that of a Dask or Ray cluster: say --backend dask or --backend ray.")
         self.backend = backend
-        self.jobs = jobs or os.cpu_count() or 1
+        self.jobs = jobs or usable_cores()
         self._address = address
         self._stack = ExitStack()
         self._options: dict[str, Any] = {"backend": "threading"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from vw_fastcb.commands import simulation
 from vw_fastcb.commands.picture import save_picture
 from vw_fastcb.commands.simulation import ALGORITHMS, SUPERVISED, Algorithm, Outcome, Pass, Result
 from vw_fastcb.commands.stream import Stream, dataset_names, load_stream
+from vw_fastcb.cores import usable_cores
 
 _WORKERS = 4  # more would gain little: the whole demo is some seconds of work
 
@@ -103,7 +103,7 @@ def _experiment(dataset: str, rounds: int | None, seed: int, log: Console) -> Re
 
 @contextmanager
 def _pool() -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(min(_WORKERS, os.cpu_count() or 1), mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(min(_WORKERS, usable_cores()), mp_context=get_context("spawn"))
     try:
         yield pool
     finally:

@@ -17,6 +17,9 @@ from vw_fastcb.learner.rows import Space
 
 _Self = TypeVar("_Self", bound="Model")
 
+# Without the last, VW forgets how much a model has learned, which weighs it when it is merged with others.
+_LOADING = ("--quiet", "--no_stdin", "--preserve_performance_counters")
+
 
 class Engine:
     """An engine in use, and what it knows of its two namespaces."""
@@ -77,7 +80,7 @@ class Model(Parameters):
             RuntimeError: The file cannot be read, is damaged, or was not made by FastCB.
         """
         # The engine is made twice: what a model keeps says how its predictions are to be read.
-        found = _engine.ArrayLearner(["-i", os.fspath(path), "--quiet", "--no_stdin"])
+        found = _engine.ArrayLearner(["-i", os.fspath(path), *_LOADING])
         learner = cls(**{**params_of(found.kept_flags(), rewards), "bits": found.bits, "seed": seed})
         learner._read(path, learner.seed)
         return learner
@@ -149,7 +152,7 @@ class Model(Parameters):
         return _engine.ArrayLearner(self._arguments(), *self._units(), draws)
 
     def _read(self, path: str | os.PathLike[str], draws: int, columns: dict[str, Any] | None = None) -> None:
-        arguments = ["-i", os.fspath(path), "--quiet", "--no_stdin"]
+        arguments = ["-i", os.fspath(path), *_LOADING]
         self._running = Engine(_engine.ArrayLearner(arguments, *self._units(), draws), self._kind(), columns)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb import _engine
+from vw_fastcb.cores import usable_cores
 from vw_fastcb.learner.decision import Simulation
 from vw_fastcb.learner.events import Events
 from vw_fastcb.learner.model import Model
@@ -22,8 +22,7 @@ def threads_for(n_jobs: int | None, runs: int) -> int:
         return 1
     if not is_whole(n_jobs) or n_jobs == 0:
         raise ValueError(f"n_jobs is {n_jobs!r}; expected a whole number other than 0: -1 is all cores.")
-    cores = os.cpu_count() or 1
-    return max(1, min(runs, n_jobs if n_jobs > 0 else cores + 1 + n_jobs))
+    return max(1, min(runs, n_jobs if n_jobs > 0 else usable_cores() + 1 + n_jobs))
 
 
 def play(

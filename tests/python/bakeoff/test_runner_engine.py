@@ -130,6 +130,38 @@ def test_sparse_rows_and_rows_of_zeros_too(algorithm, tmp_path):
         np.testing.assert_array_equal(losses_in_process(dense, configuration), expected)
 
 
+@pytest.mark.parametrize(
+    "door", ["--cb_explore {K} --fastcb", "--cb_explore_adf --fastcb", "--cb_explore_adf --squarecb"]
+)
+@pytest.mark.parametrize("regressor", ["", "--sgd", "--power_t 0.7", "--initial_t 5", "--coin", "--ftrl", "--nn 2"])
+def test_a_pass_counts_what_it_learned_as_the_program_does(door, regressor, tmp_path):
+    chance = np.random.default_rng(5)
+    rows = (chance.integers(0, 5, size=(_ROUNDS, 8)) / 4).astype(np.float32)
+    dataset = Dataset("small numbers", "", rows, rows[:, :4].argmax(axis=1), tuple("abcd"))
+    (configuration,) = Algorithm("own", f"--cbify {{K}} {door} {regressor}", steps=(0.5,)).configurations()
+    expected = losses_of_program(dataset, configuration, tmp_path)
+    assert expected.mean() < 0.6
+    np.testing.assert_array_equal(losses_in_process(dataset, configuration), expected)
+    # And where the engine plays cbify's part, which it does for fewer flags in a bake-off.
+    where = layout_for(configuration, 8, 4)
+    words = configuration.command_line(4, where.bits)
+    del words[words.index("--cbify") : words.index("--cbify") + 2]
+    order = order_of_rows(_ROUNDS, 0, 0, _ROUNDS)
+    played = _engine.multiclass_pass(words, (rows, where.names), dataset.labels, order, 4)
+    np.testing.assert_array_equal(played, expected)
+
+
+@pytest.mark.parametrize("first", ["-q ab", "-q ::", "--interactions ab", "--cubic :::", "--nn 0", "--nn 3"])
+def test_a_pass_does_not_depend_on_flags_of_passes_before_it(first, tmp_path):
+    dataset = next(entry for entry in _ENTRIES if entry.name == "keel/iris").load()
+    for flags in (first, "-q ::", "-q ab", "--nn 2"):
+        for step in (0.5, 0.05):  # the second takes the way that the first found
+            own = Algorithm("own", f"--cbify {{K}} --cb_explore {{K}} --fastcb {flags}", steps=(step,))
+            (configuration,) = own.configurations()
+            expected = losses_of_program(dataset, configuration, tmp_path)
+            np.testing.assert_array_equal(losses_in_process(dataset, configuration), expected, flags)
+
+
 def test_a_second_pass_with_other_values_starts_from_nothing():
     dataset = _ENTRIES[0].load()
     algorithm = BUILT_IN["SquareCB.S"]

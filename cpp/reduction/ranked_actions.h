@@ -1,0 +1,44 @@
+// Actions in order of preference, with their probabilities. Users of VW's explorers expect this order, and sums over
+// probabilities are rounded in it: whoever ranks the same logits gets the same probabilities, bit for bit.
+#pragma once
+
+#include "oracle.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace vw_fastcb
+{
+class ranked_actions
+{
+public:
+  // The best action first; of equal ones the first. `logits` are put into the same order.
+  void rank(oracle& oracle, std::vector<float>& logits)
+  {
+    const size_t count = logits.size();
+    _ranked.resize(count);
+    for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {logits[a], a}; }
+    std::sort(_ranked.begin(), _ranked.end(), [&oracle](const scored& x, const scored& y)
+        { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
+    std::transform(_ranked.begin(), _ranked.end(), logits.begin(), [](const scored& s) { return s.logit; });
+    _pmf.resize(count);
+    oracle.to_pmf(logits, _pmf);
+  }
+
+  size_t size() const { return _ranked.size(); }
+  uint32_t action(size_t rank) const { return _ranked[rank].action; }
+  float probability(size_t rank) const { return static_cast<float>(_pmf[rank]); }  // VW's predictions are floats
+
+private:
+  struct scored
+  {
+    float logit;
+    uint32_t action;
+  };
+  // Kept from event to event: nothing is allocated per action.
+  std::vector<scored> _ranked;
+  std::vector<double> _pmf;
+};
+}  // namespace vw_fastcb
