@@ -288,7 +288,10 @@ std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
   {
     if (all.l->is_multiline()) { return std::make_unique<bandit_of_copies>(all, classes); }
     const auto* below = all.l->get_base_learner();  // of the checks, where FastCB is used
-    if (below != nullptr && below->get_name() == "cb_explore_fastcb") { return std::make_unique<fastcb_of_fixed_actions>(all, classes); }
+    if (below != nullptr && below->get_name() == "cb_explore_fastcb")
+    {
+      return std::make_unique<fastcb_of_fixed_actions>(all, classes);
+    }
     return std::make_unique<bandit_of_fixed_actions>(all);
   }
   THROW("the flags make a learner of "

@@ -6,7 +6,8 @@ namespace py = pybind11;
 
 namespace vw_fastcb
 {
-// Messages quote what users wrote, which need not be UTF-8: pybind11 would then raise UnicodeDecodeError in their place.
+// Messages quote what users wrote, which need not be UTF-8: pybind11 would then raise UnicodeDecodeError in their
+// place.
 void register_errors()
 {
   py::register_exception_translator(

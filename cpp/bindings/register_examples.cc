@@ -48,14 +48,6 @@ void release_examples(const workspace_ptr& all, const py::list& examples)
 {
   for (const auto& handle : examples) { give_back(*all, {handle.cast<example_ptr>().get()}); }
 }
-
-// The same for those of a refused event, which VW counted when it set them up: they are not counted for the holdout set.
-void refuse_examples(const workspace_ptr& all, const py::list& examples)
-{
-  auto& parser = *all->parser_runtime.example_parser;
-  if (!parser.emptylines_separate_examples) { parser.in_pass_counter -= static_cast<uint32_t>(examples.size()); }
-  release_examples(all, examples);
-}
 }  // namespace
 
 // The types are registered by pylibvw, the other module of this extension.
@@ -63,6 +55,5 @@ void register_examples(py::module_& module)
 {
   module.def("parse_examples", &parse_examples, py::arg("workspace"), py::arg("text"));
   module.def("release_examples", &release_examples, py::arg("workspace"), py::arg("examples"));
-  module.def("refuse_examples", &refuse_examples, py::arg("workspace"), py::arg("examples"));
 }
 }  // namespace vw_fastcb

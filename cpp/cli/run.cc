@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "running_parser.h"
+#include "strict/bad_event.h"
 #include "strict/event_reader.h"
 
 #include "vw/common/vw_exception.h"
@@ -184,6 +185,10 @@ int run_command_line(const std::vector<std::string>& arguments)
   {
     run(arguments, logger);
     return 0;
+  }
+  catch (const bad_event& e)
+  {
+    logger.err_critical("vw-fastcb: {}", e.what());
   }
   catch (const VW::vw_exception& e)
   {

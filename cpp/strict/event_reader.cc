@@ -14,6 +14,7 @@
 #include "vw/core/parse_example_json.h"
 #include "vw/core/parser.h"
 #include "vw/core/vw.h"
+#include "vw/io/logger.h"
 #include "vw/json_parser/parse_example_json.h"
 #include "vw/text_parser/parse_example_text.h"
 
@@ -54,8 +55,8 @@ bool is_blank(VW::string_view text) { return text.find_first_not_of(" \t\r\n") =
 template <bool audit>
 bool parse_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples, const json_facts& facts)
 {
-  // VW skips an event of a log that does not list the ids of its actions. With actions it is a question like any other.
-  if (all.parser_runtime.example_parser->decision_service_json && !facts.has_ids && facts.num_actions > 0)
+  // VW skips an event of a log that does not tell of a choice. With actions it is a question like any other.
+  if (all.parser_runtime.example_parser->decision_service_json && !facts.has_choice && facts.num_actions > 0)
   {
     json::decision_service_interaction interaction;
     const auto make_example = [&all]() -> VW::example& { return VW::get_unused_example(&all); };
@@ -184,6 +185,8 @@ bool event_reader::next(VW::workspace& all, VW::io_buf& input, VW::multi_ex& exa
   catch (...)
   {
     make_new(examples);  // VW gives them back
+    // VW's parser thread would print the problem as well, with a number of its own for the event.
+    if (all.runtime_config.vw_is_main) { all.logger.set_level(VW::io::log_level::CRITICAL_LEVEL); }
     throw;
   }
 }
@@ -297,6 +300,9 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
 
 bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples)
 {
+  const size_t indent = std::strspn(line, " \t");  // VW passes over an event that does not begin with its bracket
+  line += indent;
+  length -= indent;
   const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines,
       all.parser_runtime.chain_hash_json};
   const auto facts = check_json_line(line, length, format);
@@ -322,7 +328,7 @@ void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples)
 
 void event_reader::refuse_or_note(VW::workspace& all, const std::string& problem, size_t problem_line)
 {
-  const auto place = problem_line > 0           ? fmt::format("line {}", problem_line)
+  const auto place = problem_line > 0            ? fmt::format("line {}", problem_line)
                      : _first_line == _last_line ? fmt::format("line {}", _last_line)
                                                  : fmt::format("lines {} to {}", _first_line, _last_line);
   const auto message = fmt::format("{} This was event {} of the input, {}.", problem, _event, place);
@@ -370,7 +376,8 @@ void event_reader::report() const
     lines += (i == 0 ? "" : ", ") + words_for(_skipped[i]);
   }
   std::cerr << fmt::format("vw-fastcb: skipped {} bad {} of {}, at {} {}{}\n", _skipped.size(),
-      _skipped.size() == 1 ? "event" : "events", _event, lines.find_first_of(",-") == std::string::npos ? "line" : "lines",
-      lines, _skipped.size() > MOST_SHOWN ? ", ..." : ".");
+      _skipped.size() == 1 ? "event" : "events", _event,
+      lines.find_first_of(",-") == std::string::npos ? "line" : "lines", lines,
+      _skipped.size() > MOST_SHOWN ? ", ..." : ".");
 }
 }  // namespace vw_fastcb

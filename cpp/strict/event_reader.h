@@ -37,8 +37,8 @@ public:
   VW::label_type_t labels() const { return _rules.labels(); }
 
   // Events that were refused after they were read, and whose examples somebody still holds, by their first lines: when
-  // they are finished, nothing is counted or printed for them. Returns whether the event was one of them.
-  void remember_refusal(const VW::example* first_line) { _refused.insert(first_line); }
+  // they are finished, nothing is counted or printed for them. Both return whether that is news.
+  bool remember_refusal(const VW::example* first_line) { return _refused.insert(first_line).second; }
   bool forget_refusal(const VW::example* first_line) { return !_refused.empty() && _refused.erase(first_line) > 0; }
 
   // Says on stderr how many events were skipped, and where they stand.
@@ -75,9 +75,9 @@ private:
   bool _several_lines;
   bool _audit;
   bool _skips;
-  reading_function _read_other;                          // VW's, where the format is none of ours
-  std::unique_ptr<VW::details::input_parser> _others;    // what that needs
-  bool _is_given_json;                                   // what `read` takes
+  reading_function _read_other;                        // VW's, where the format is none of ours
+  std::unique_ptr<VW::details::input_parser> _others;  // what that needs
+  bool _is_given_json;                                 // what `read` takes
 
   size_t _line = 0;        // read so far
   size_t _event = 0;       // begun so far
@@ -90,8 +90,8 @@ private:
 // One line of text; strictly where the workspace uses FastCB.
 void read_line(VW::workspace& all, VW::example& ec, VW::string_view line);
 
-// Makes examples as new, whatever they hold: VW clears the namespaces that an example lists, and one whose parsing failed
-// has others.
+// Makes examples as new, whatever they hold: VW clears the namespaces that an example lists, and one whose parsing
+// failed has others.
 void make_new(const VW::multi_ex& examples);
 
 // Gives examples back to the workspace's pool, as new and without a word to the learner.

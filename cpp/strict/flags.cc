@@ -80,7 +80,8 @@ constexpr refusal REFUSALS[] = {
     {"noop", "it never learns"},
     {"print", "it never learns"},
     {"daemon",
-        "a daemon's processes share weights and nothing else, so that its counters and its model drift apart. Learn from "
+        "a daemon's processes share weights and nothing else, so that its counters and its model drift apart. Learn "
+        "from "
         "a file or a pipe, or drive vw_fastcb.Workspace or vw_fastcb.FastCB from your own server"},
     {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
 };

@@ -27,8 +27,8 @@ public:
     return _at < _end ? *_at : '\0';
   }
 
-  // Calls `on_member(key)` for each member of an object; it must pass over the value. Keys are as written, their escapes
-  // not resolved.
+  // Calls `on_member(key)` for each member of an object; it must pass over the value. Keys are as written, their
+  // escapes not resolved.
   template <typename OnMember>
   void members(OnMember on_member)
   {
@@ -99,8 +99,8 @@ public:
   void word()
   {
     const size_t length = *_at == 'f' ? 5 : 4;
-    const bool known = std::strncmp(_at, "true", 4) == 0 || std::strncmp(_at, "false", 5) == 0 ||
-                       std::strncmp(_at, "null", 4) == 0;
+    const bool known =
+        std::strncmp(_at, "true", 4) == 0 || std::strncmp(_at, "false", 5) == 0 || std::strncmp(_at, "null", 4) == 0;
     if (!known) { fail("a value"); }
     _at += length;
   }
@@ -142,7 +142,8 @@ public:
   {
     const auto rest = VW::string_view(_at, static_cast<size_t>(_at < _end ? _end - _at : 0));
     const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest.substr(0, 20));
-    refuse(fmt::format("it is not valid JSON. Expected {} at character {}, found {}.", expected, _at - _begin + 1, found));
+    refuse(
+        fmt::format("it is not valid JSON. Expected {} at character {}, found {}.", expected, _at - _begin + 1, found));
   }
 
 private:

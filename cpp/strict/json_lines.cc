@@ -72,7 +72,7 @@ private:
           else if (key.substr(0, 6) == "_label") { label(key, /*after_context=*/_has_context); }
           else { _at.value(); }
         });
-    _facts.has_ids = !_ids.empty();
+    _facts.has_choice = _facts.has_choice || !_ids.empty();
   }
 
   void context()
@@ -111,7 +111,10 @@ private:
       if (is_but_for_case(key, "_label_cost")) { _slot_has_cost = true; }
       label_value(key);
     }
-    else { _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); }); }
+    else
+    {
+      _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); });
+    }
   }
 
   // VW reads a key as C does, up to a zero, and compares it before it knows where it ends.
@@ -134,13 +137,19 @@ private:
     {
       refuse("it has actions in _multi, which --cb_explore K does not take. Use --cb_explore_adf.");
     }
-    if (where != place::context) { refuse("_multi stands inside another object. Expected it beside the shared features."); }
+    if (where != place::context)
+    {
+      refuse("_multi stands inside another object. Expected it beside the shared features.");
+    }
     objects("_multi", place::action, _facts.num_actions);
   }
 
   void slots(place where)
   {
-    if (_format.labels != label_type_t::CCB) { refuse("it has _slots. Use --ccb_explore_adf or --slates for events with slots."); }
+    if (_format.labels != label_type_t::CCB)
+    {
+      refuse("it has _slots. Use --ccb_explore_adf or --slates for events with slots.");
+    }
     if (where != place::context) { refuse("_slots stand inside another object. Expected them beside _multi."); }
     objects("_slots", place::slot, _slots);
   }
@@ -151,7 +160,8 @@ private:
     objects("_outcomes", place::outcome, count);
     if (_format.labels == label_type_t::CCB && count != _slots)
     {
-      refuse(fmt::format("it has {} slots and {} _outcomes. Expected as many, after the context \"c\".", _slots, count));
+      refuse(
+          fmt::format("it has {} slots and {} _outcomes. Expected as many, after the context \"c\".", _slots, count));
     }
   }
 
@@ -186,22 +196,24 @@ private:
     else { _slot_probabilities = probabilities("_p").size(); }
   }
 
-  void check_choice(size_t slot) const
+  void check_choice(size_t slot)
   {
     const size_t actions = _slot_actions.value_or(0);
     const size_t probabilities = _slot_probabilities.value_or(0);
+    _facts.has_choice = _facts.has_choice || actions > 0;
     if (actions == probabilities && (actions > 0 || !_slot_has_cost)) { return; }
-    refuse(fmt::format("slot {} has {} actions in _a and {} probabilities in _p. Expected as many, those of the chosen "
-                       "action first.",
-        slot, actions, probabilities));
+    refuse(
+        fmt::format("slot {} has {} actions in _a and {} probabilities in _p. Expected as many, those of the chosen "
+                    "action first.",
+            slot, actions, probabilities));
   }
 
   void label(VW::string_view key, bool after_context)
   {
     if (after_context)
     {
-      refuse(fmt::format("{} stands behind the context \"c\", where VW drops it. Expected the label first.",
-          std::string(key)));
+      refuse(fmt::format(
+          "{} stands behind the context \"c\", where VW drops it. Expected the label first.", std::string(key)));
     }
     if (_at.at_number())
     {
@@ -258,7 +270,10 @@ private:
     }
     const auto text = _at.number();
     const float value = number_in(text).value_or(NAN);
-    if (!(value >= 0.f && value < 1.f)) { refuse(fmt::format("its pdrop is {}, which is outside [0, 1).", std::string(text))); }
+    if (!(value >= 0.f && value < 1.f))
+    {
+      refuse(fmt::format("its pdrop is {}, which is outside [0, 1).", std::string(text)));
+    }
   }
 
   static uint32_t whole_number(VW::string_view text, const char* name)
@@ -339,17 +354,19 @@ private:
     if (possible && !_probabilities.empty() &&
         std::abs(_probabilities[0] - *_probability) > ROUNDING * std::max(_probabilities[0], *_probability))
     {
-      refuse(fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
-                         "chosen action: expected the same.",
-          *_probability, _probabilities[0]));
+      refuse(
+          fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
+                      "chosen action: expected the same.",
+              *_probability, _probabilities[0]));
     }
   }
 
   [[noreturn]] void refuse_contradiction(const char* name, double action) const
   {
-    refuse(fmt::format("_labelIndex is {} and {} is {}. Both say which action was chosen, the first counts from 0 and "
-                       "the other from 1: expected {} there.",
-        *_index, name, action, *_index + 1));
+    refuse(
+        fmt::format("_labelIndex is {} and {} is {}. Both say which action was chosen, the first counts from 0 and "
+                    "the other from 1: expected {} there.",
+            *_index, name, action, *_index + 1));
   }
 
   // "a" lists the actions by number, "p" their probabilities, the chosen action first.
@@ -366,8 +383,9 @@ private:
     {
       if (id < 1 || id > _facts.num_actions || seen[id - 1])
       {
-        refuse(fmt::format("a holds the action {}. Expected each of the {} actions of _multi at most once, numbered from 1.",
-            id, _facts.num_actions));
+        refuse(fmt::format(
+            "a holds the action {}. Expected each of the {} actions of _multi at most once, numbered from 1.", id,
+            _facts.num_actions));
       }
       seen[id - 1] = true;
     }
@@ -399,8 +417,7 @@ json_facts check_json_line(const char* line, size_t length, const json_format& f
     if (cursor.peek() != '{') { cursor.fail("an object"); }
     cursor.value();
     cursor.expect_end();
-    check_slates_json(line, format.decision_service, format.chain_hash);
-    return {};
+    return check_slates_json(line, format.decision_service, format.chain_hash);
   }
   return json_line(line, length, format).check();
 }

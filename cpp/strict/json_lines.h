@@ -18,7 +18,7 @@ struct json_format
 
 struct json_facts
 {
-  bool has_ids = false;      // "a", the ids of the actions, without which VW skips the event
+  bool has_choice = false;  // the log says which actions there were or were chosen; without, VW skips the event
   size_t num_actions = 0;
 };
 

@@ -27,7 +27,8 @@ namespace
 {
 bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 
-constexpr const char* NO_COST = "the label has a probability and no cost. Give both, or neither to ask for a prediction.";
+constexpr const char* NO_COST =
+    "the label has a probability and no cost. Give both, or neither to ask for a prediction.";
 constexpr const char* TWO_LABELS = "more than one action has a cost. Only the action that was chosen has one.";
 
 constexpr VW::string_view SHARED = VW::details::SHARED_TYPE;
@@ -38,7 +39,8 @@ float number_of(VW::string_view token, VW::string_view label, const char* what, 
   const auto value = number_in(token);
   if (!value)
   {
-    refuse(fmt::format("{} {} in the label {} is not a number. Give {}.", what, quoted(token), quoted(label), expected));
+    refuse(
+        fmt::format("{} {} in the label {} is not a number. Give {}.", what, quoted(token), quoted(label), expected));
   }
   return *value;
 }
@@ -49,9 +51,10 @@ uint32_t action_number(VW::string_view token, VW::string_view label)
   constexpr size_t MOST_DIGITS = 9;  // so that the number fits
   if (token.empty() || token.size() > MOST_DIGITS || !digits)
   {
-    refuse(fmt::format("action {} in the label {} is unknown. Actions have numbers; those of --cb_explore K are "
-                       "numbered 1 to K.",
-        quoted(token), quoted(label)));
+    refuse(
+        fmt::format("action {} in the label {} is unknown. Actions have numbers; those of --cb_explore K are "
+                    "numbered 1 to K.",
+            quoted(token), quoted(label)));
   }
   return static_cast<uint32_t>(std::stoul(std::string(token)));
 }
@@ -73,7 +76,8 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   // The default, probability -1, is VW's mark for a line of shared features.
   if (!fixed_actions && word == SHARED) { return entry; }
   const bool names_an_action = fixed_actions && tokens.size() == 1 && word != SHARED;
-  if (tokens.empty() || (tokens.size() == 1 && !names_an_action) || tokens.size() > 3 || word.back() == ':')
+  if (tokens.empty() || (tokens.size() == 1 && !names_an_action) || tokens.size() > 3 || word.back() == ':' ||
+      tokens[0] == SHARED)
   {
     refuse_form(word, fixed_actions);
   }
@@ -88,8 +92,8 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
     refuse(fmt::format(
         "the label {} has no probability. Give action:cost:probability, with a probability in (0, 1].", quoted(word)));
   }
-  entry.cost = number_of(
-      tokens[1], word, "cost", "one in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
+  entry.cost =
+      number_of(tokens[1], word, "cost", "one in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
   // FLT_MAX is VW's mark for "no cost".
   if (entry.cost == FLT_MAX) { entry.cost = std::numeric_limits<float>::infinity(); }
   entry.probability = number_of(tokens[2], word, "probability", "one in (0, 1]");
@@ -173,20 +177,22 @@ void check_observation(const VW::cb_class& observed, float weight, const cost_ra
 {
   if (!range.contains(observed.cost))
   {
-    refuse(fmt::format("cost {} is outside [{}, {}]. Give costs in this range, or declare another with --cb_min_cost "
-                       "and --cb_max_cost.",
-        observed.cost, range.lowest(), range.highest()));
+    refuse(
+        fmt::format("cost {} is outside [{}, {}]. Give costs in this range, or declare another with --cb_min_cost "
+                    "and --cb_max_cost.",
+            observed.cost, range.lowest(), range.highest()));
   }
   if (!(observed.probability > 0.f && observed.probability <= 1.f))
   {
-    refuse(fmt::format("probability {} of the chosen action is outside (0, 1]. Log the probability with which the "
-                       "action was drawn.",
-        observed.probability));
+    refuse(
+        fmt::format("probability {} of the chosen action is outside (0, 1]. Log the probability with which the "
+                    "action was drawn.",
+            observed.probability));
   }
   if (!(weight >= 0.f && std::isfinite(weight)))
   {
-    refuse(fmt::format(
-        "its weight is {}. It must be finite and not negative (in a log, pdrop must be below 1).", weight));
+    refuse(
+        fmt::format("its weight is {}. It must be finite and not negative (in a log, pdrop must be below 1).", weight));
   }
 }
 
@@ -227,14 +233,15 @@ size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& 
   {
     if (entry.action < 1 || entry.action > count)
     {
-      refuse(fmt::format("action {} is unknown. The actions of --cb_explore {} are numbered 1 to {}.", entry.action,
-          count, count));
+      refuse(fmt::format(
+          "action {} is unknown. The actions of --cb_explore {} are numbered 1 to {}.", entry.action, count, count));
     }
     if (says_nothing(entry))
     {
-      refuse(fmt::format("action {} is listed without a cost. FastCB chooses among all {} actions; leave the label "
-                         "empty to ask for a prediction, or use --cb_explore_adf for a changing set of actions.",
-          entry.action, count));
+      refuse(
+          fmt::format("action {} is listed without a cost. FastCB chooses among all {} actions; leave the label "
+                      "empty to ask for a prediction, or use --cb_explore_adf for a changing set of actions.",
+              entry.action, count));
     }
     check_observation(entry, ec.weight, range);
     if (found != NO_ACTION) { refuse(TWO_LABELS); }

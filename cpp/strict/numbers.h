@@ -28,8 +28,8 @@ inline std::optional<float> number_in(VW::string_view text)
   return text[0] == '-' ? -size : size;
 }
 
-// For as long as it lives, this thread reads numbers as the "C" locale does. VW's own parsers fall back on strtof, which
-// stops at a decimal point where the process's locale has a comma.
+// For as long as it lives, this thread reads numbers as the "C" locale does. VW's own parsers fall back on strtof,
+// which stops at a decimal point where the process's locale has a comma.
 class c_locale
 {
 public:

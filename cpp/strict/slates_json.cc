@@ -57,9 +57,10 @@ void check_names_of_strings(const value& given)
     const VW::string_view name(member.name.GetString(), member.name.GetStringLength());
     if (member.value.IsString() && name.size() > LONGEST_NAME && name[0] != '_')
     {
-      refuse(fmt::format("the feature {} is a string and its name has more than {} characters, which VW cannot read in "
-                         "slates. Use a shorter name, or --chain_hash.",
-          quoted(name), LONGEST_NAME));
+      refuse(
+          fmt::format("the feature {} is a string and its name has more than {} characters, which VW cannot read in "
+                      "slates. Use a shorter name, or --chain_hash.",
+              quoted(name), LONGEST_NAME));
     }
     check_names_of_strings(member.value);
   }
@@ -107,7 +108,7 @@ void check_log(const value& event)
 }
 }  // namespace
 
-void check_slates_json(const char* event, bool decision_service, bool chain_hash)
+json_facts check_slates_json(const char* event, bool decision_service, bool chain_hash)
 {
   rapidjson::Document document;
   document.Parse(event);
@@ -118,5 +119,9 @@ void check_slates_json(const char* event, bool decision_service, bool chain_hash
   require(find(*context, "_slot_id") == nullptr, "_slot_id of the context", "it on actions only");
   check_context(*context);
   if (!chain_hash) { check_names_of_strings(*context); }
+  const auto* actions = find(*context, "_multi");
+  const auto* outcomes = find(document, "_outcomes");
+  const bool has_choice = find(document, "_label_cost") != nullptr && outcomes != nullptr && !outcomes->Empty();
+  return {has_choice, actions == nullptr ? 0 : actions->Size()};
 }
 }  // namespace vw_fastcb

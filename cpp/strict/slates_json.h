@@ -2,8 +2,10 @@
 // whatever lies in memory. Here it is refused by name.
 #pragma once
 
+#include "json_lines.h"
+
 namespace vw_fastcb
 {
 // `event` is well-formed JSON and ends with a zero.
-void check_slates_json(const char* event, bool decision_service, bool chain_hash);
+json_facts check_slates_json(const char* event, bool decision_service, bool chain_hash);
 }  // namespace vw_fastcb

@@ -37,8 +37,8 @@ void check_known(uint32_t action, size_t count, size_t slot)
 {
   if (action >= count)
   {
-    refuse(fmt::format(
-        "action {} of slot {} is unknown. The slot has {} actions, numbered from 0.", action, slot, count));
+    refuse(
+        fmt::format("action {} of slot {} is unknown. The slot has {} actions, numbered from 0.", action, slot, count));
   }
 }
 
@@ -53,8 +53,7 @@ void check_slot(
     check_known(entry.action, count, slot);
     if (!(entry.score >= 0.f && entry.score <= 1.f))
     {
-      refuse(fmt::format(
-          "probability {} of action {} in slot {} is outside [0, 1].", entry.score, entry.action, slot));
+      refuse(fmt::format("probability {} of action {} in slot {} is outside [0, 1].", entry.score, entry.action, slot));
     }
   }
 }
@@ -79,9 +78,10 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
     const auto chosen = label.outcome->probabilities[0].action;
     if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))
     {
-      refuse(fmt::format("slot {} cannot have chosen action {}: a slot before chose it, or it is not among the actions "
-                         "that the slot may use.",
-          slot, chosen));
+      refuse(
+          fmt::format("slot {} cannot have chosen action {}: a slot before chose it, or it is not among the actions "
+                      "that the slot may use.",
+              slot, chosen));
     }
     taken[chosen] = true;
   }

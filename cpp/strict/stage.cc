@@ -1,6 +1,6 @@
-// The top of the stack wherever --fastcb is used: a learner that changes nothing. It refuses bad events as the user gave
-// them, before any learner below may predict, learn or count. It also takes over reading and writing from VW: whole
-// events in, and probabilities out that can be logged back.
+// The top of the stack wherever --fastcb is used: a learner that changes nothing. It refuses bad events as the user
+// gave them, before any learner below may predict, learn or count. It also takes over reading and writing from VW:
+// whole events in, and probabilities out that can be logged back.
 #include "stage.h"
 
 #include "event_reader.h"
@@ -11,6 +11,7 @@
 #include "vw/core/example.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
+#include "vw/core/parser.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
 #include "vw/core/vw.h"
@@ -37,6 +38,13 @@ struct stage
 const VW::example* first_line(const VW::example& event) { return &event; }
 const VW::example* first_line(const VW::multi_ex& event) { return event.empty() ? nullptr : event[0]; }
 
+// VW counts lines when it sets them up, and holds out every so manieth: refused ones must not move the others.
+void count_for_holdout(stage& data, int lines)
+{
+  auto& parser = *data.all->parser_runtime.example_parser;
+  if (!parser.emptylines_separate_examples) { parser.in_pass_counter += static_cast<uint32_t>(lines); }
+}
+
 template <bool is_learn, typename Event>
 void check_and_pass_on(stage& data, learner& base, Event& event)
 {
@@ -45,11 +53,11 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
     data.rules.check(event);
     if (is_learn) { base.learn(event); }
     else { base.predict(event); }
-    data.reader->forget_refusal(first_line(event));
+    if (data.reader->forget_refusal(first_line(event))) { count_for_holdout(data, 1); }
   }
   catch (...)
   {
-    data.reader->remember_refusal(first_line(event));
+    if (data.reader->remember_refusal(first_line(event))) { count_for_holdout(data, -1); }
     throw;
   }
 }
@@ -116,7 +124,8 @@ void finish(VW::workspace& all, stage& data, Event& event)
 }
 
 template <typename Event>
-void update_stats(const VW::workspace& all, VW::shared_data& sd, const stage& data, const Event& event, VW::io::logger& log)
+void update_stats(
+    const VW::workspace& all, VW::shared_data& sd, const stage& data, const Event& event, VW::io::logger& log)
 {
   auto* counting = data.base;
   while (!counting->has_update_stats()) { counting = counting->get_base_learner(); }

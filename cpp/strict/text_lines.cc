@@ -1,11 +1,15 @@
 #include "text_lines.h"
 
 #include "bad_event.h"
+#include "numbers.h"
+
+#include "vw/common/text_utils.h"
 
 #include "fmt/format.h"
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <strings.h>
 
@@ -30,11 +34,15 @@ bool is_keyword(VW::string_view word)
   return false;
 }
 
-// Numbers with colons between them; a slate's cost is one number.
+// action:cost:probability; a time of day is not. What slots are labelled with is any mixture of numbers.
 bool looks_like_a_label(VW::string_view word, VW::label_type_t labels)
 {
-  const bool numbers = word.find_first_not_of("0123456789.:,+-eE") == NONE;
-  return numbers && (labels != VW::label_type_t::CB || word.find(':') != NONE);
+  if (labels != VW::label_type_t::CB) { return word.find_first_not_of("0123456789.:,+-eE") == NONE; }
+  std::vector<VW::string_view> tokens;
+  VW::tokenize(':', word, tokens, /*allow_empty=*/true);
+  if (tokens.size() != 3) { return false; }
+  const auto probability = number_in(tokens[2]);
+  return number_in(tokens[0]) && number_in(tokens[1]) && probability && *probability >= 0.f && *probability <= 1.f;
 }
 
 // VW runs lines such as `save_model.vw|` as a command.
@@ -50,8 +58,8 @@ bool has_outcome(VW::string_view words, VW::label_type_t labels)
 
 void check_text_line(VW::string_view line, VW::label_type_t labels)
 {
-  const bool strict = labels == VW::label_type_t::CB || labels == VW::label_type_t::CCB ||
-                      labels == VW::label_type_t::SLATES;
+  const bool strict =
+      labels == VW::label_type_t::CB || labels == VW::label_type_t::CCB || labels == VW::label_type_t::SLATES;
   if (!strict || line.empty() || line[0] == '|') { return; }
 
   const auto bar = line.find('|');
@@ -67,15 +75,17 @@ void check_text_line(VW::string_view line, VW::label_type_t labels)
   const auto tab = head.find('\t');
   if (tab != NONE && head.find_first_not_of(" \t") < tab)
   {
-    refuse(fmt::format("a tab stands before the bar in {}, and VW drops what is left of it. Use spaces.", quoted(line)));
+    refuse(
+        fmt::format("a tab stands before the bar in {}, and VW drops what is left of it. Use spaces.", quoted(line)));
   }
   if (last.empty() || last[0] == '\'') { return; }
   const auto before = head.substr(0, head.size() - last.size());
   if (is_keyword(last) || (looks_like_a_label(last, labels) && !has_outcome(before, labels)))
   {
-    refuse(fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write '{} |', "
-                       "or '{}| if it is a tag.",
-        quoted(last), std::string(last), "'" + std::string(last)));
+    refuse(
+        fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write '{} |', "
+                    "or '{}| if it is a tag.",
+            quoted(last), std::string(last), "'" + std::string(last)));
   }
 }
 }  // namespace vw_fastcb

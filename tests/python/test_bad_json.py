@@ -26,9 +26,9 @@ from support import ok, predictions, refused, write
 # What VW's parser of JSON labels takes as an object.
 JSON_LABELS = [
     ({"Cost": "NaN"}, f"cost nan.*{COSTS}"),
-    ({"Cost": math.nan}, "JSON parser error"),
-    ({"Cost": math.inf}, "JSON parser error"),
-    ({"Cost": -math.inf}, "JSON parser error"),
+    ({"Cost": math.nan}, "not valid JSON.*character"),
+    ({"Cost": math.inf}, "not valid JSON.*character"),
+    ({"Cost": -math.inf}, "not valid JSON.*character"),
     ({"Cost": 1e39}, f"cost inf.*{COSTS}"),
     ({"Cost": 1.5}, f"cost 1.5.*{COSTS}"),
     ({"Cost": -0.5}, f"cost -0.5.*{COSTS}"),
@@ -39,11 +39,11 @@ JSON_LABELS = [
     ({"Probability": -0.2}, f"probability -0.2.*{PROBABILITIES}"),
     ({"Probability": -1}, f"probability -1.*{PROBABILITIES}"),
     ({"Probability": 1.7}, f"probability 1.7.*{PROBABILITIES}"),
-    ({"Probability": math.nan}, "JSON parser error"),
+    ({"Probability": math.nan}, "not valid JSON.*character"),
     ({"Probability": None}, f"probability.*{PROBABILITIES}"),
-    ({"Action": 1.9}, "action 1.9 is unknown"),
-    ({"Action": -1}, "action -1 is unknown"),
-    ({"Action": 2**32 + 2}, "action 4294967300 is unknown|action 4294967296 is unknown|action 4.29"),
+    ({"Action": 1.9}, "action 1.9 .*is unknown"),
+    ({"Action": -1}, "action -1 .*is unknown"),
+    ({"Action": 2**32 + 2}, "action 4294967298 .*is unknown"),
 ]
 
 
@@ -79,9 +79,9 @@ def test_two_labels_in_json_are_refused(tmp_path: Path) -> None:
 
 DSJSON_LABELS = [
     ({"_label_cost": "NaN"}, f"cost nan.*{COSTS}"),
-    ({"_label_cost": math.nan}, "JSON parser error"),
-    ({"_label_cost": math.inf}, "JSON parser error"),
-    ({"_label_cost": -math.inf}, "JSON parser error"),
+    ({"_label_cost": math.nan}, "not valid JSON.*character"),
+    ({"_label_cost": math.inf}, "not valid JSON.*character"),
+    ({"_label_cost": -math.inf}, "not valid JSON.*character"),
     ({"_label_cost": 1e39}, f"cost inf.*{COSTS}"),
     ({"_label_cost": 1.5}, f"cost 1.5.*{COSTS}"),
     ({"_label_cost": 2}, f"cost 2.*{COSTS}"),
@@ -92,26 +92,26 @@ DSJSON_LABELS = [
     ({"_label_probability": -0.2}, f"probability -0.2.*{PROBABILITIES}"),
     ({"_label_probability": -1}, f"probability -1.*{PROBABILITIES}"),
     ({"_label_probability": 1.7}, f"probability 1.7.*{PROBABILITIES}"),
-    ({"_label_probability": math.nan}, "JSON parser error"),
+    ({"_label_probability": math.nan}, "not valid JSON.*character"),
     ({"_label_probability": "abc"}, "JSON parser error.*probability"),
     ({"_label_probability": None}, f"probability.*{PROBABILITIES}"),
-    ({"_labelIndex": 3}, "_labelIndex=3 .*actions=3"),
-    ({"_labelIndex": 99}, "_labelIndex=99 .*actions=3"),
+    ({"_labelIndex": 3}, "_labelIndex is 3 .*3 actions.*0 to 2"),
+    ({"_labelIndex": 99}, "_labelIndex is 99 .*3 actions.*0 to 2"),
     ({"_labelIndex": -1}, "-1"),
     ({"_labelIndex": None, "_label_Action": 0}, "."),
     ({"_labelIndex": None, "_label_Action": 4}, "."),
     ({"_labelIndex": None, "_label_Action": 99}, "."),
-    ({"_label_Action": 1.9}, "action 1.9 is unknown"),
-    ({"_label_cost": None}, "the label has a probability and no cost"),
+    ({"_label_Action": 1.9}, "action 1.9 .*is unknown"),
+    ({"_label_cost": None}, "its label has no cost"),
     ({"pdrop": 1}, "its pdrop is 1"),
     ({"pdrop": 1.5}, "its pdrop is 1.5"),
     ({"pdrop": -9}, "its pdrop is -9"),
-    ({"c": None}, "its label belongs to no action"),
+    ({"c": None}, "a label and no context"),
     ({"c": []}, "."),
-    ({"c": 5}, "a value stands where an object is expected"),
-    ({"c": "x"}, "a value stands where an object is expected"),
-    ({"c": {"_multi": [None, {"a": {"b": 1}}, {"a": {"c": 1}}]}}, "a null stands among the actions"),
-    ({"a": [2.5, 1, 3]}, "action 2.5 is unknown"),
+    ({"c": 5}, "Expected an object at character"),
+    ({"c": "x"}, "Expected an object at character"),
+    ({"c": {"_multi": [None, {"a": {"b": 1}}, {"a": {"c": 1}}]}}, "entry 0 of _multi is not an object"),
+    ({"a": [2.5, 1, 3]}, "action 2.5 .*is unknown"),
     ({"c": {"u": {"x": 1}, "_multi": []}}, "."),
     ({"a": None, "c": {"u": {"x": 1}}}, "."),
 ]
@@ -139,7 +139,7 @@ def test_malformed_dsjson_is_refused_in_python(line: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("form", [ADF_JSON, FIXED_JSON], ids=["adf", "fixed"])
 def test_malformed_json_is_refused_in_python(form: Format, line: str, tmp_path: Path) -> None:
-    check_refusal(form.flags, form.good, form.asked, line, "JSON (parser error|object)", tmp_path)
+    check_refusal(form.flags, form.good, form.asked, line, "not valid JSON|_multi", tmp_path)
 
 
 def test_a_decision_log_without_the_ids_of_the_actions_is_learned(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_the_command_line_skips_what_is_no_decision_and_nothing_else(tmp_path: P
     for line in ("hello", "[]"):
         log = write(tmp_path / "log", [f"{each}\n" for each in (dsjson(), line, dsjson())])
         said = refused("--cb_explore_adf", "--fastcb", "--dsjson", "-d", log)
-        assert f"the line '{line[:20]}" in said
-        assert "vw example #" in said  # VW counts lines
+        assert f"Expected an object at character 1, found '{line}'" in said
+        assert "event 2 of the input, line 2" in said
 
 
 @pytest.mark.parametrize("line", ["shared |u x", '{"u": {"x": 1}, "_multi": []}'], ids=["text", "json"])
@@ -178,18 +178,16 @@ def test_a_label_behind_its_context_is_refused(tmp_path: Path) -> None:
     """VW reads it too late and learns nothing."""
     event = json.loads(dsjson())
     behind = json.dumps({"c": event.pop("c"), **event})
-    check_refusal(
-        "--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, behind, "its label belongs to no action", tmp_path
-    )
+    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, behind, "stands behind the context", tmp_path)
 
 
 @pytest.mark.parametrize("line", ["5", '"x"', "true", "null", "[1]"])
 @pytest.mark.parametrize("form", [ADF_JSON, FIXED_JSON], ids=["adf", "fixed"])
 def test_a_line_that_is_no_object_is_refused(form: Format, line: str, tmp_path: Path) -> None:
     """Stock VW crashes on some of these."""
-    check_refusal(form.flags, form.good, form.asked, line, "JSON object", tmp_path)
+    check_refusal(form.flags, form.good, form.asked, line, "Expected an object", tmp_path)
     log = write(tmp_path / "log", [f"{line}\n"])
-    assert f"the line '{line}' is not a JSON object" in refused(*form.flags.split(), "--fastcb", "-d", log)
+    assert f"Expected an object at character 1, found '{line}'" in refused(*form.flags.split(), "--fastcb", "-d", log)
 
 
 @pytest.mark.parametrize("name", ["\u00c9t\u00e9", "\u65e5\u672c", "\u00ff"])

@@ -44,13 +44,13 @@ LOGS = {
     "fixed-text-unknown-action": ("--cb_explore 4", Event.fixed, "9:0.5:0.5 |u x\n", "action 9"),
     "fixed-text-malformed": ("--cb_explore 4", Event.fixed, "1:2:3:4 |u x\n", "'1:2:3:4'"),
     "dsjson": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson(_label_cost=7.5) + "\n", "cost 7.5"),
-    "dsjson-index": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson(_labelIndex=9) + "\n", "_labelIndex=9"),
-    "dsjson-not-an-object": ("--cb_explore_adf --dsjson", Event.dsjson, "hello\n", "the line 'hello"),
+    "dsjson-index": ("--cb_explore_adf --dsjson", Event.dsjson, dsjson(_labelIndex=9) + "\n", "_labelIndex is 9"),
+    "dsjson-not-an-object": ("--cb_explore_adf --dsjson", Event.dsjson, "hello\n", "found 'hello'"),
     "dsjson-malformed": (
         "--cb_explore_adf --dsjson",
         Event.dsjson,
         dsjson()[:-40] + "\n",
-        "JSON parser error",
+        "not valid JSON",
     ),
 }
 
@@ -75,7 +75,7 @@ def test_the_command_line_stops_at_a_bad_event(
         result = run(*arguments, "-d", data, *more, timeout=20)
     assert result.returncode == 1
     assert re.search(message, result.stdout + result.stderr)
-    assert re.search("This was event 10 of the input|vw example #", result.stdout + result.stderr)
+    assert re.search("This was event 10 of the input, lines? ", result.stdout + result.stderr)
     assert time.monotonic() - started < 10
     assert not model.exists()
     assert not Path(f"{model}.writing").exists()

@@ -55,7 +55,8 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         _existing_vw: Any = None,
         **kw: Any,
     ) -> None:
-        super().__init__(arg_str, enable_logging, arg_list, _existing_vw, **kw)
+        with _engine.CLocale():
+            super().__init__(arg_str, enable_logging, arg_list, _existing_vw, **kw)
 
     def _parse(self, text: str) -> list[Any]:
         """What `parse` calls; unlike VW's own it gives its examples back where the text cannot be parsed."""
@@ -77,7 +78,7 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         try:
             super().learn(examples)
         except BaseException:
-            self._refuse(examples)
+            self._release(examples)
             raise
         self.finish_example(examples)
 
@@ -89,7 +90,7 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         try:
             prediction = super().predict(examples, prediction_type)
         except BaseException:
-            self._refuse(examples)
+            self._release(examples)
             raise
         self.finish_example(examples)
         return prediction
@@ -109,9 +110,9 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
             )
         return self.parse(text)
 
-    def _refuse(self, examples: Any) -> None:
+    def _release(self, examples: Any) -> None:
         released = examples if isinstance(examples, list) else [examples]
-        _engine.refuse_examples(self, released)
+        _engine.release_examples(self, released)
         for example in released:
             example.finished = True
 
