@@ -202,8 +202,8 @@ def test_a_spoiled_file_learns_what_python_accepts(name: str, tmp_path: Path) ->
             event = form.event(rng, True)
             if len(offered) % 3:
                 event = mutated(rng, event, is_json=form.is_json)
-            if set(event) & set("\n\r\0") or not event.strip():
-                continue  # no longer one line, or none that VW reads
+            if set(event) & set("\n\r\0") or event != event.strip() or not event:
+                continue  # no longer one line; or VW's Python code takes spaces off its ends
             offered.append(event)
             try:
                 vw.learn(event)
