@@ -85,10 +85,10 @@ void add_feature(const std::string& name, const py::handle& value, Hash hash, st
   }
   if (std::isnan(number)) { return; }
   const auto x = static_cast<float>(number);
-  if (!std::isfinite(x * x))
+  if (!std::isfinite(x))
   {
     throw py::value_error("the feature '" + name + "' has the value " + py::repr(value).cast<std::string>() +
-                          ", which is infinite in float32, or its square is; expected a finite number below 1e19.");
+                          ", which is infinite in float32; expected a finite number.");
   }
   if (x != 0.f) { row.emplace_back(hash(name), x); }
 }

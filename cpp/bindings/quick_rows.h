@@ -65,7 +65,7 @@ private:
     {
       return true;
     }
-    if (!for_all<Value>(given, height, width, [](float x) { return std::isfinite(x * x); })) { return false; }
+    if (!for_all<Value>(given, height, width, [](float x) { return std::isfinite(x); })) { return false; }
     py::array_t<float> copy = one_row ? py::array_t<float>(width) : py::array_t<float>({height, width});
     for_all<Value>(given, height, width,
         [out = copy.mutable_data()](float x) mutable

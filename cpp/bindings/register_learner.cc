@@ -106,12 +106,8 @@ bool learn_one(shared_learner& self, const py::handle& context, const py::handle
     events.actions.features = chosen->features;
   }
   const auto place = fixed ? static_cast<uint32_t>(action) : 0;
-  self.locked(
-      [&](array_learner& learner)
-      {
-        learner.check(events.contexts, events.actions, 0, place);
-        learner.learn(events.contexts, events.actions, 0, place, cost, probability, weight);
-      });
+  self.locked([&](array_learner& learner)
+      { learner.learn(events.contexts, events.actions, 0, place, cost, probability, weight); });
   return true;
 }
 
@@ -176,10 +172,6 @@ void learn(shared_learner& self, const py::tuple& contexts, const optional_rows&
   self.locked(
       [&](array_learner& learner)
       {
-        for (size_t i = 0; i < events.contexts.rows(); ++i)
-        {
-          learner.check(events.contexts, events.actions, i, static_cast<uint32_t>(action[i]));
-        }
         for (size_t i = 0; i < events.contexts.rows(); ++i)
         {
           learner.learn(

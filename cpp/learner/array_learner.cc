@@ -5,7 +5,6 @@
 #include "reduction/fastcb.h"
 #include "reduction/oracle.h"
 #include "strict/bad_event.h"
-#include "strict/features.h"
 #include "strict/numbers.h"
 
 #include "vw/common/vw_exception.h"
@@ -226,24 +225,11 @@ void array_learner::predict(
   to_pmf(pmf, predictions);
 }
 
-void array_learner::check(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action) const
-{
-  const auto count = actions_of(actions, row);
-  if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
-  const auto context = contexts.sum_of_squares(row);
-  const auto chosen = _fixed_actions > 0 ? 0. : actions.features.sum_of_squares(actions.begin(row) + action);
-  constexpr double SURELY_SMALL = 1e9;  // whatever is multiplied
-  if (context <= SURELY_SMALL && chosen <= SURELY_SMALL) { return; }
-  sums_of_squares sums{};
-  sums[CONTEXT] = context;
-  sums[ACTION] = chosen;
-  sums[VW::details::CONSTANT_NAMESPACE] = 1.;
-  check_products(*_all, sums);
-}
-
 void array_learner::learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
     float cost, float probability, float weight)
 {
+  const auto count = actions_of(actions, row);
+  if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
   if (_scores_before_learning) { score(contexts, actions, row); }
   update(contexts, actions, row, action, cost, probability, weight);
 }

@@ -53,10 +53,6 @@ public:
   // order of the actions. The arrays have as many entries as the event has actions.
   void predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions);
 
-  // Refuses an event whose action or features cannot be learned from: to be called before `learn`, and for all events
-  // of a batch before any of them.
-  void check(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action) const;
-
   // One step on what was observed. Throws for a bad event, and the model is as it was.
   void learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
       float probability, float weight);

@@ -101,20 +101,12 @@ public:
   // Reads a byte for the sake of the cache.
   static void read(const void* byte) { (void)*static_cast<const volatile char*>(byte); }
 
-  double sum_of_squares(size_t row) const
-  {
-    double sum = 0.;
-    for_each_or_zero(row, [&sum](uint64_t, float value) { sum += static_cast<double>(value) * value; });
-    return sum;
-  }
-
-  // Whether all values are finite, and their squares too: VW learns from both.
   bool finite() const
   {
     bool finite = true;
     for (size_t row = 0; row < _rows && finite; ++row)
     {
-      for_each(row, [&finite](uint64_t, float value) { finite = finite && std::isfinite(value * value); });
+      for_each(row, [&finite](uint64_t, float value) { finite = finite && std::isfinite(value); });
     }
     return finite;
   }

@@ -7,8 +7,6 @@ namespace vw_fastcb
 {
 namespace
 {
-constexpr size_t MOST_SHOWN = 60;
-
 bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 }  // namespace
 
@@ -24,12 +22,12 @@ std::string as_problem(const std::exception& thrown)
   return "bad event: " + text + (text.empty() || text.back() != '.' ? "." : "");
 }
 
-std::string quoted(VW::string_view text)
+std::string quoted(VW::string_view text, size_t most_shown)
 {
   size_t length = text.size();
-  if (length > MOST_SHOWN)
+  if (length > most_shown)
   {
-    length = MOST_SHOWN;
+    length = most_shown;
     while (length > 0 && continues_a_character(text[length])) { --length; }
   }
   std::string shown = "'";

@@ -23,5 +23,5 @@ public:
 std::string as_problem(const std::exception& thrown);
 
 // The beginning of what the user wrote, in quotes: on one line, and never cut inside a character of UTF-8.
-std::string quoted(VW::string_view text);
+std::string quoted(VW::string_view text, size_t most_shown = 60);
 }  // namespace vw_fastcb

@@ -22,12 +22,12 @@ void event_rules::check(const VW::multi_ex& lines) const
     default:  // cbify makes its events itself
       break;
   }
-  check_features(*_all, lines);
+  check_features(lines);
 }
 
 void event_rules::check(const VW::example& line) const
 {
   if (_labels == VW::label_type_t::CB) { observed_action(line, _fixed_actions, _range); }
-  check_features(*_all, line);
+  check_features(line);
 }
 }  // namespace vw_fastcb

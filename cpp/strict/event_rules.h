@@ -15,9 +15,8 @@ class event_rules
 {
 public:
   // `labels` are those of the events as the user gives them, `fixed_actions` the K of --cb_explore K, 0 without it.
-  event_rules(const VW::workspace& all, VW::label_type_t labels, uint32_t fixed_actions, cost_range range)
-      : _all(&all)
-      , _labels(labels)
+  event_rules(VW::label_type_t labels, uint32_t fixed_actions, cost_range range)
+      : _labels(labels)
       , _fixed_actions(fixed_actions)
       , _range(range)
   {
@@ -31,7 +30,6 @@ public:
   bool fixed() const { return _fixed_actions > 0; }
 
 private:
-  const VW::workspace* _all;
   VW::label_type_t _labels;
   uint32_t _fixed_actions;
   cost_range _range;

@@ -141,7 +141,7 @@ public:
   [[noreturn]] void fail(const char* expected) const
   {
     const auto rest = VW::string_view(_at, static_cast<size_t>(_at < _end ? _end - _at : 0));
-    const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest.substr(0, 20));
+    const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
     refuse(
         fmt::format("it is not valid JSON. Expected {} at character {}, found {}.", expected, _at - _begin + 1, found));
   }

@@ -160,8 +160,8 @@ std::shared_ptr<learner> VW::reductions::fastcb_strict_setup(VW::setup_base_i& s
   const uint32_t actions = fixed ? options.get_typed_option<uint32_t>("cb_explore").value() : 0;
   const bool skips = options.get_typed_option<std::string>("fastcb_bad_events").value() == "skip";
   auto& all = *stack_builder.get_all_pointer();
-  auto data = VW::make_unique<stage>(
-      stage{&all, vw_fastcb::event_rules(all, labels, actions, range), skips, base.get(), nullptr});
+  auto data =
+      VW::make_unique<stage>(stage{&all, vw_fastcb::event_rules(labels, actions, range), skips, base.get(), nullptr});
 
   const auto name = stack_builder.get_setupfn_name(fastcb_strict_setup);
   return base->is_multiline() ? make_stage<VW::multi_ex>(std::move(data), std::move(base), name)

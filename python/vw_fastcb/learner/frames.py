@@ -98,11 +98,11 @@ def _polars_column(series: Any, what: str) -> Column:
 def _numbers(values: NDArray[np.float64], what: str) -> Column:
     with np.errstate(over="ignore"):
         singles = values.astype(np.float32)
-        infinite = np.flatnonzero(np.isinf(np.square(singles)))
+    infinite = np.flatnonzero(np.isinf(singles))
     if len(infinite):
         raise ValueError(
-            f"{what} has the value {values[infinite[0]]} in row {infinite[0]}, which is infinite in float32 or "
-            "when squared; expected finite numbers below 1e19 (NaN is taken for missing)."
+            f"{what} has the value {values[infinite[0]]} in row {infinite[0]}, which is infinite in float32; expected "
+            "finite numbers (NaN is taken for missing)."
         )
     return Column(np.nan_to_num(singles, copy=False, nan=0.0))
 

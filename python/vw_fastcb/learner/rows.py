@@ -256,13 +256,13 @@ def _columns_of(names: list[str]) -> Columns:
 
 def _infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
     with np.errstate(over="ignore"):
-        return ~np.isfinite(np.square(values.astype(np.float32)))
+        return ~np.isfinite(values.astype(np.float32))
 
 
 def _not_finite(noun: str, row: int, column: int, value: Any) -> ValueError:
     return ValueError(
-        f"{noun} have the value {value} in row {row}, column {column}, which is NaN, or infinite in float32 or when "
-        "squared; expected finite numbers below 1e19. In data frames and dictionaries, NaN and None are taken for missing."
+        f"{noun} have the value {value} in row {row}, column {column}, which is NaN or infinite (in float32); expected "
+        "finite numbers. In data frames and dictionaries, NaN and None are taken for missing."
     )
 
 
