@@ -1,15 +1,15 @@
 // For `make sanitize`. gcc's runtime for undefined behaviour prints to standard error, which tests swallow: beside the
 // address sanitizer its log_path is ignored. Preloaded, this hears of each report, writes it to the folder in
 // SANITIZE_REPORTS, and has the address sanitizer add the stack to its own log of the same process.
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <unistd.h>
 
 extern "C"
 {
-  void __ubsan_get_current_report_data(const char** kind, const char** message, const char** file, unsigned* line,
-      unsigned* column, char** address);
+  void __ubsan_get_current_report_data(
+      const char** kind, const char** message, const char** file, unsigned* line, unsigned* column, char** address);
   void __sanitizer_print_stack_trace();
 
   __attribute__((visibility("default"))) void __ubsan_on_report()
