@@ -91,7 +91,7 @@ def laid_out(bad: Bad, offered: Iterable[str], blank_lines: int = 0) -> tuple[st
 
 
 def said_line(said: str) -> int:
-    found = re.search(r"\bline (?:number )?#?(\d+)", said)
+    found = re.search(r"\blines? (?:number )?#?(\d+)", said)  # "line 7", or "lines 7 to 9"
     assert found, f"no line number in: {said}"
     return int(found[1])
 
