@@ -6,7 +6,9 @@ import json
 import random
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +91,7 @@ def laid_out(bad: Bad, offered: Iterable[str], blank_lines: int = 0) -> tuple[st
 
 
 def said_line(said: str) -> int:
-    found = re.search(r"\blines? (?:number )?#?(\d+)", said)
+    found = re.search(r"\blines? (?:number )?#?(\d+)", said)  # "line 7", or "lines 7 to 9"
     assert found, f"no line number in: {said}"
     return int(found[1])
 
@@ -280,14 +282,18 @@ def test_every_printed_probability_can_be_logged(
 # A daemon.
 
 
-def left_behind(word: str) -> list[psutil.Process]:
+def ended(word: str) -> list[str]:
+    """Ends every process with the word in its command line; returns what it ended."""
     found = []
-    for process in psutil.process_iter():
-        try:
-            if any(word in part for part in process.cmdline()):
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            continue
+    for _ in range(10):  # a daemon's parent starts new children for those that ended
+        running = [one for one in psutil.process_iter(["cmdline"]) if word in " ".join(one.info["cmdline"] or [])]
+        for one in running:
+            found.append(" ".join(one.info["cmdline"]))
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        if not running:
+            break
+        time.sleep(0.1)
     return found
 
 
@@ -306,10 +312,9 @@ def test_a_daemon_is_refused_with_advice(door: str, loaded: bool, tmp_path: Path
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
         try:
             code = process.wait(timeout=20)
+            time.sleep(0.2)  # for a child that is about to start
         finally:
-            survivors = left_behind(str(port_file))
-            for one in survivors:
-                one.kill()
+            survivors = ended(str(port_file))
             process.wait(timeout=20)
     text = (tmp_path / "said").read_text()
     assert not survivors

@@ -205,6 +205,35 @@ def test_a_key_without_its_value_stops_the_command_line(flags: str, bad: str, tm
     assert refused(*flags.split(), "--fastcb", "-d", write(tmp_path / "log", [f"{good}\n{bad}\n{good}\n"]))
 
 
+NO_OBJECTS = [
+    ("_slots", "[[-1]]"),
+    ("_slots", '[[1], {"Slot": {"s": 1}}]'),
+    ("_slots", "[[[]]]"),
+    ("_slots", "5"),
+    ("_multi", "[[1]]"),
+    ("_multi", '[[{"Action": {"a": 1}}]]'),
+    ("_multi", "5"),
+    ("_outcomes", "[[1]]"),
+    ("_outcomes", "[5]"),
+]
+
+
+@pytest.mark.parametrize("name", ["ccb-dsjson", "slates-dsjson", "slates-json"])
+def test_lists_where_objects_belong_are_refused_and_not_a_crash(name: str) -> None:
+    """The sanitizers saw VW read before the start of its list of namespaces."""
+    good, _ = good_events(name, 1)
+    event = json.loads(good[0])
+    spoiled = []
+    for key, value in NO_OBJECTS:
+        holder = event if key == "_outcomes" else event.get("c", event)
+        if key in holder:
+            spoiled.append(good[0].replace(json.dumps(holder[key]), value))
+    assert good[0] not in spoiled
+    assert "accepted" not in in_child(
+        OFFER_ALL, f"{FORMATS[name].flags} --fastcb --quiet", good[0], json.dumps(spoiled)
+    )
+
+
 NEST = """
 import sys
 from vw_fastcb import Workspace
