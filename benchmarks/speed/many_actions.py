@@ -9,11 +9,13 @@ process that decides and learns, against one that only holds the same arrays.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,12 @@ import scipy.sparse
 from report import table, write_result
 
 from vw_fastcb import FastCB
+from vw_fastcb.cores import usable_cores
 
 CONTEXT, FEATURES = 10, 20
 PRODUCTS_GOAL, BYTES_GOAL, MEMORY_GOAL = 8, 128, 300
 FORMS = ("float64", "float32", "sparse")
-SPARSE_WIDTH = 1000  # columns; each action has FEATURES of them
-SPARSE_FEATURES = 5
+SPARSE_WIDTH, SPARSE_FEATURES = 1000, 5  # columns, and how many of them an action has
 
 
 def arrays(actions: int, form: str) -> tuple[Any, Any]:
@@ -71,7 +73,14 @@ def play(what: str, actions: int, form: str, calls: int) -> None:
 def count_instructions(*arguments: object) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", sys.executable, __file__]
-        result = subprocess.run([*command, "--play", *map(str, arguments)], capture_output=True, text=True, check=False)
+        # Without its random hashes, Python starts with nearly the same instructions each time.
+        result = subprocess.run(
+            [*command, "--play", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )
     counted = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode != 0 or counted is None:
         sys.exit(f"callgrind failed on {arguments}:\n{result.stdout}{result.stderr}")
@@ -80,8 +89,9 @@ def count_instructions(*arguments: object) -> int:
 
 def instructions(what: str, actions: int, form: str, short: int, long: int) -> float:
     """Of one call."""
-    counts = [count_instructions(what, actions, form, calls) for calls in (short, long)]
-    return (counts[1] - counts[0]) / (long - short)
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        few, many = pool.map(lambda calls: count_instructions(what, actions, form, calls), (short, long))
+    return (many - few) / (long - short)
 
 
 def deciding(quick: bool) -> str:
@@ -100,7 +110,7 @@ def learning(quick: bool) -> str:
     rows = []
     for what in ("learn", "learn from decisions", "partial_fit"):
         sizes = (10, 1000) if quick else (10, 1000, 10_000)
-        counts = [instructions(what, actions, "float64", 20, 520) for actions in sizes]
+        counts = [instructions(what, actions, "float64", 20, 2020) for actions in sizes]
         rows.append([what, *(f"{count:,.0f}" for count in counts)])
         print(rows[-1], flush=True)
     return table(["instructions per event, by number of actions", *(f"{size:,}" for size in sizes)], rows)
@@ -112,16 +122,14 @@ def resident(field: str) -> int:
 
 
 def remember(actions: int, form: str) -> None:
-    """Prints the bytes before and after, and the highest of all."""
+    """Prints the bytes before and after a decision and learning, and the highest of all."""
     context, features = arrays(actions, form)
     bandit = FastCB()
-    small = features[:10]
-    bandit.learn(bandit.decide(context, small), 0.5)
+    bandit.learn(bandit.decide(context, features[:10]), 0.5)
     before = resident("VmRSS")
     decision = bandit.decide(context, features)
     bandit.learn(decision, 0.5)
     bandit.learn(context, actions - 1, 0.25, actions=features)
-    decision = bandit.decide(context, features)
     print(before, resident("VmRSS"), resident("VmHWM"))
 
 
@@ -157,10 +165,10 @@ def main() -> None:
     parts = [memory(), deciding(arguments.quick), learning(arguments.quick)]
     print("\n" + "\n".join(parts))
     if not arguments.quick:
-        title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of calls).
-A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its default). Everything in a
-call is counted, Python and the reading, checking and copying of arrays included. Bytes are resident memory beyond the
-user's arrays, with the copy of the actions' features that a decision keeps for learning."""
+        title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of
+calls). A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its
+default). Everything in a call is counted, Python and the reading, checking and copying of arrays included. Bytes are
+resident memory beyond the user's arrays, with the copy of the actions' features that a decision keeps for learning."""
         write_result("many_actions", title, parts)
 
 

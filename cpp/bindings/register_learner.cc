@@ -222,7 +222,7 @@ bool finite(const py::tuple& rows)
 {
   const auto features = rows_of(rows);
   const py::gil_scoped_release release;
-  return all_finite(features);
+  return features.finite();
 }
 }  // namespace
 
