@@ -110,7 +110,7 @@ def learning(quick: bool) -> str:
     rows = []
     for what in ("learn", "learn from decisions", "partial_fit"):
         sizes = (10, 1000) if quick else (10, 1000, 10_000)
-        counts = [instructions(what, actions, "float64", 20, 2020) for actions in sizes]
+        counts = [instructions(what, actions, "float64", 20, 1020) for actions in sizes]
         rows.append([what, *(f"{count:,.0f}" for count in counts)])
         print(rows[-1], flush=True)
     return table(["instructions per event, by number of actions", *(f"{size:,}" for size in sizes)], rows)
@@ -121,11 +121,11 @@ def resident(field: str) -> int:
     return int(re.findall(rf"{field}:\s+(\d+) kB", status)[0]) * 1024
 
 
-def remember(actions: int, form: str) -> None:
+def remember(actions: int, form: str, vw_args: str) -> None:
     """Prints the bytes before and after a decision and learning, and the highest of all."""
     context, features = arrays(actions, form)
-    bandit = FastCB()
-    bandit.learn(bandit.decide(context, features[:10]), 0.5)
+    bandit = FastCB(vw_args=vw_args)
+    bandit.learn(bandit.decide(context, features[:1000]), 0.5)  # the weights of all columns are in memory now
     before = resident("VmRSS")
     decision = bandit.decide(context, features)
     bandit.learn(decision, 0.5)
@@ -136,12 +136,12 @@ def remember(actions: int, form: str) -> None:
 def memory() -> str:
     rows = []
     actions = 100_000
-    for form in FORMS:
-        command = [sys.executable, __file__, "--remember", str(actions), form]
+    for form, vw_args in [*((form, "") for form in FORMS), ("float64", "--coin")]:
+        command = [sys.executable, __file__, "--remember", str(actions), form, f" {vw_args}"]
         printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         before, after, highest = map(int, printed.split())
         shape = f"{FEATURES} features" if form != "sparse" else f"{SPARSE_FEATURES} features of {SPARSE_WIDTH:,}"
-        rows.append([form, shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
+        rows.append([f"{form} {vw_args}", shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
         print(rows[-1], flush=True)
     header = ["100,000 actions", "of an action", f"bytes per action (at most {BYTES_GOAL})"]
     return table([*header, f"peak of the process, MB (at most {MEMORY_GOAL})"], rows)
@@ -151,14 +151,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer cases; nothing is written")
     parser.add_argument("--play", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--remember", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--remember", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.play is not None:
         what, actions, form, calls = arguments.play
         play(what, int(actions), form, int(calls))
         return
     if arguments.remember is not None:
-        remember(int(arguments.remember[0]), arguments.remember[1])
+        actions, form, vw_args = arguments.remember
+        remember(int(actions), form, vw_args.strip())
         return
     if shutil.which("valgrind") is None:
         sys.exit("The benchmark counts instructions with valgrind, which is not installed (apt-get install valgrind).")
@@ -168,7 +169,8 @@ def main() -> None:
         title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of
 calls). A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its
 default). Everything in a call is counted, Python and the reading, checking and copying of arrays included. Bytes are
-resident memory beyond the user's arrays, with the copy of the actions' features that a decision keeps for learning."""
+resident memory beyond the user's arrays, with the copy of the actions' features that a decision keeps for learning.
+With `--coin`, which the scorer does not know, one VW example is filled with one action after another."""
         write_result("many_actions", title, parts)
 
 
