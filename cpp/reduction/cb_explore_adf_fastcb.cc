@@ -15,7 +15,6 @@
 #include "vw/core/learner.h"
 #include "vw/core/parser.h"
 #include "vw/core/reductions/cb/cb_explore_adf_common.h"
-#include "vw/core/scope_exit.h"
 #include "vw/core/setup_base.h"
 
 #include <exception>
@@ -78,8 +77,6 @@ void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
 
 void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
 {
-  auto prediction = std::move(actions[0]->pred.a_s);
-  const auto put_back = VW::scope_exit([&] { actions[0]->pred.a_s = std::move(prediction); });
   auto& chosen = *actions[observed];
   oracle.learn_action(shared, chosen, chosen.l.cb.costs[0].cost);
 }

@@ -11,7 +11,6 @@
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/print_utils.h"
-#include "vw/core/scope_exit.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
 
@@ -51,24 +50,19 @@ private:
 void cb_explore_fastcb::predict(VW::example& ec)
 {
   oracle.observed_action(ec, count);  // a bad event is refused here too, as under -t
-
-  auto prediction = std::move(ec.pred.a_s);
   oracle.score_slots(ec, _logits);
   oracle.to_pmf(_logits, _pmf);
 
+  auto& prediction = ec.pred.a_s;
   prediction.clear();
   prediction.reserve(count);
   for (uint32_t a = 0; a < count; ++a) { prediction.push_back({a, static_cast<float>(_pmf[a])}); }
-  ec.pred.a_s = std::move(prediction);
 }
 
 void cb_explore_fastcb::learn(VW::example& ec)
 {
   const auto observed = oracle.observed_action(ec, count);
-  if (observed == vw_fastcb::NO_ACTION) { return; }
-  auto prediction = std::move(ec.pred.a_s);
-  const auto put_back = VW::scope_exit([&] { ec.pred.a_s = std::move(prediction); });
-  oracle.learn(ec, ec.l.cb.costs[0].cost, observed);
+  if (observed != vw_fastcb::NO_ACTION) { oracle.learn(ec, ec.l.cb.costs[0].cost, observed); }
 }
 
 void predict(cb_explore_fastcb& data, learner&, VW::example& ec) { data.predict(ec); }

@@ -76,7 +76,7 @@ private:
   // Puts the label into the example; false where there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
 
-  // Whether _split can stand in for the regressor.
+  // Whether _split_scorer can stand in for the regressor.
   bool can_split(const VW::multi_ex& actions) const;
   void split_scores(const VW::example* shared, const VW::multi_ex& actions, std::vector<float>& logits);
 
