@@ -98,7 +98,7 @@ def deciding(quick: bool) -> str:
     rows = []
     for what in ("decide, other actions each time", "decide, the same actions", "predict_proba"):
         for form in ("float64",) if quick else ("float64", "float32"):
-            call = instructions(what, 1000, form, 20, 120)
+            call = instructions(what, 1000, form, 20, 220)
             each = call / (1000 * CONTEXT * FEATURES)
             rows.append([what, form, f"{call:,.0f}", f"{each:.2f}", str(PRODUCTS_GOAL)])
             print(rows[-1], flush=True)

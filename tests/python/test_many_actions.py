@@ -102,6 +102,27 @@ def test_every_form_learns_the_same_directly_and_from_a_decision(form, tmp_path)
     np.testing.assert_array_equal(decided.predict_proba([context], actions), expected.predict_proba([context], actions))
 
 
+@pytest.mark.parametrize("vw_args", ["", "--nn 2"])  # the second is changed by scoring: it needs all actions
+@pytest.mark.parametrize("kind", ["array", "list"])
+def test_batches_learn_the_same_from_sets_of_each_event(kind, vw_args, tmp_path):
+    rng = np.random.default_rng(7)
+    contexts, sets = rng.random((30, 3)), whole_numbers(rng, (30, 8, 6))
+    chosen, costs = rng.integers(8, size=30), rng.random(30)
+    given = sets if kind == "array" else list(sets)
+    one, batch = FastCB(vw_args=vw_args), FastCB(vw_args=vw_args)
+    batch.partial_fit(contexts, chosen, costs, action_features=given)
+    for i in range(30):
+        one.learn(contexts[i], chosen[i], costs[i], actions=sets[i])
+    expected = one.predict_proba(contexts, sets)
+    np.testing.assert_array_equal(batch.predict_proba(contexts, given), expected)
+    assert np.ptp(expected) > 0
+    spoiled = sets.copy()
+    spoiled[3, chosen[3], 2] = np.inf
+    with pytest.raises(ValueError, match=f"inf in row {3 * 8 + chosen[3]}, column 2"):
+        batch.partial_fit(contexts, chosen, costs, action_features=spoiled if kind == "array" else list(spoiled))
+    np.testing.assert_array_equal(batch.predict_proba(contexts, given), expected)
+
+
 @pytest.mark.parametrize("form", forms(np.ones((1, 1))))
 @pytest.mark.parametrize("action", [40, -1])
 def test_an_action_that_is_not_there_is_refused(form, action):
