@@ -32,6 +32,7 @@ format: $(VENV)/.installed-dev  ## write the code as the checks want it
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory against stock VW (needs valgrind)
 	$(BIN)/python benchmarks/speed/instructions.py
+	$(BIN)/python benchmarks/speed/many_actions.py
 	$(BIN)/python benchmarks/speed/arrays.py
 	$(BIN)/python benchmarks/speed/memory.py
 

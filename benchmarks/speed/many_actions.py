@@ -9,11 +9,13 @@ process that decides and learns, against one that only holds the same arrays.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,12 @@ import scipy.sparse
 from report import table, write_result
 
 from vw_fastcb import FastCB
+from vw_fastcb.cores import usable_cores
 
 CONTEXT, FEATURES = 10, 20
 PRODUCTS_GOAL, BYTES_GOAL, MEMORY_GOAL = 8, 128, 300
 FORMS = ("float64", "float32", "sparse")
-SPARSE_WIDTH = 1000  # columns; each action has FEATURES of them
-SPARSE_FEATURES = 5
+SPARSE_WIDTH, SPARSE_FEATURES = 1000, 5  # columns, and how many of them an action has
 
 
 def arrays(actions: int, form: str) -> tuple[Any, Any]:
@@ -71,7 +73,14 @@ def play(what: str, actions: int, form: str, calls: int) -> None:
 def count_instructions(*arguments: object) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", sys.executable, __file__]
-        result = subprocess.run([*command, "--play", *map(str, arguments)], capture_output=True, text=True, check=False)
+        # Without its random hashes, Python starts with nearly the same instructions each time.
+        result = subprocess.run(
+            [*command, "--play", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )
     counted = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode != 0 or counted is None:
         sys.exit(f"callgrind failed on {arguments}:\n{result.stdout}{result.stderr}")
@@ -80,15 +89,16 @@ def count_instructions(*arguments: object) -> int:
 
 def instructions(what: str, actions: int, form: str, short: int, long: int) -> float:
     """Of one call."""
-    counts = [count_instructions(what, actions, form, calls) for calls in (short, long)]
-    return (counts[1] - counts[0]) / (long - short)
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        few, many = pool.map(lambda calls: count_instructions(what, actions, form, calls), (short, long))
+    return (many - few) / (long - short)
 
 
 def deciding(quick: bool) -> str:
     rows = []
     for what in ("decide, other actions each time", "decide, the same actions", "predict_proba"):
         for form in ("float64",) if quick else ("float64", "float32"):
-            call = instructions(what, 1000, form, 20, 120)
+            call = instructions(what, 1000, form, 20, 220)
             each = call / (1000 * CONTEXT * FEATURES)
             rows.append([what, form, f"{call:,.0f}", f"{each:.2f}", str(PRODUCTS_GOAL)])
             print(rows[-1], flush=True)
@@ -100,7 +110,7 @@ def learning(quick: bool) -> str:
     rows = []
     for what in ("learn", "learn from decisions", "partial_fit"):
         sizes = (10, 1000) if quick else (10, 1000, 10_000)
-        counts = [instructions(what, actions, "float64", 20, 520) for actions in sizes]
+        counts = [instructions(what, actions, "float64", 20, 1020) for actions in sizes]
         rows.append([what, *(f"{count:,.0f}" for count in counts)])
         print(rows[-1], flush=True)
     return table(["instructions per event, by number of actions", *(f"{size:,}" for size in sizes)], rows)
@@ -111,29 +121,27 @@ def resident(field: str) -> int:
     return int(re.findall(rf"{field}:\s+(\d+) kB", status)[0]) * 1024
 
 
-def remember(actions: int, form: str) -> None:
-    """Prints the bytes before and after, and the highest of all."""
+def remember(actions: int, form: str, vw_args: str) -> None:
+    """Prints the bytes before and after a decision and learning, and the highest of all."""
     context, features = arrays(actions, form)
-    bandit = FastCB()
-    small = features[:10]
-    bandit.learn(bandit.decide(context, small), 0.5)
+    bandit = FastCB(vw_args=vw_args)
+    bandit.learn(bandit.decide(context, features[:1000]), 0.5)  # the weights of all columns are in memory now
     before = resident("VmRSS")
     decision = bandit.decide(context, features)
     bandit.learn(decision, 0.5)
     bandit.learn(context, actions - 1, 0.25, actions=features)
-    decision = bandit.decide(context, features)
     print(before, resident("VmRSS"), resident("VmHWM"))
 
 
 def memory() -> str:
     rows = []
     actions = 100_000
-    for form in FORMS:
-        command = [sys.executable, __file__, "--remember", str(actions), form]
+    for form, vw_args in [*((form, "") for form in FORMS), ("float64", "--coin")]:
+        command = [sys.executable, __file__, "--remember", str(actions), form, f" {vw_args}"]
         printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         before, after, highest = map(int, printed.split())
         shape = f"{FEATURES} features" if form != "sparse" else f"{SPARSE_FEATURES} features of {SPARSE_WIDTH:,}"
-        rows.append([form, shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
+        rows.append([f"{form} {vw_args}", shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
         print(rows[-1], flush=True)
     header = ["100,000 actions", "of an action", f"bytes per action (at most {BYTES_GOAL})"]
     return table([*header, f"peak of the process, MB (at most {MEMORY_GOAL})"], rows)
@@ -143,24 +151,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer cases; nothing is written")
     parser.add_argument("--play", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--remember", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--remember", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.play is not None:
         what, actions, form, calls = arguments.play
         play(what, int(actions), form, int(calls))
         return
     if arguments.remember is not None:
-        remember(int(arguments.remember[0]), arguments.remember[1])
+        actions, form, vw_args = arguments.remember
+        remember(int(actions), form, vw_args.strip())
         return
     if shutil.which("valgrind") is None:
         sys.exit("The benchmark counts instructions with valgrind, which is not installed (apt-get install valgrind).")
     parts = [memory(), deciding(arguments.quick), learning(arguments.quick)]
     print("\n" + "\n".join(parts))
     if not arguments.quick:
-        title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of calls).
-A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its default). Everything in a
-call is counted, Python and the reading, checking and copying of arrays included. Bytes are resident memory beyond the
-user's arrays, with the copy of the actions' features that a decision keeps for learning."""
+        title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of
+calls). A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its
+default). Everything in a call is counted, Python and the reading, checking and copying of arrays included. Bytes are
+resident memory beyond the user's arrays, with the copy of the actions' features that a decision keeps for learning.
+With `--coin`, which the scorer does not know, one VW example is filled with one action after another."""
         write_result("many_actions", title, parts)
 
 

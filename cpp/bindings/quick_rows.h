@@ -43,60 +43,26 @@ class plain_copy
 {
 public:
   // False, and nothing is changed, unless the array is plain and of finite numbers.
-  bool take(const py::handle& given, py::ssize_t dimensions, size_t width)
+  bool take(const py::handle& given, py::ssize_t dimensions, const column_table& table)
   {
-    if (!is_plain(given, dimensions, width)) { return false; }
+    if (!is_plain(given, dimensions, table.size())) { return false; }
     const auto array = py::reinterpret_borrow<py::array>(given);
-    return array.itemsize() == sizeof(double) ? take_values<double>(array) : take_values<float>(array);
+    const auto rows = rows_in_place(array, table);
+    const bool may_be_same = _copy && _copy.ndim() == array.ndim() && _copy.size() == array.size();
+    if (may_be_same && rows.equals(static_cast<const float*>(_copy.data()))) { return true; }
+    if (!rows.finite()) { return false; }
+    const auto width = array.shape(dimensions - 1);
+    floats copy = dimensions == 1 ? floats(width) : floats({array.shape(0), width});
+    rows.copy_to(copy.mutable_data());
+    freeze(copy);
+    _copy = std::move(copy);
+    return true;
   }
 
   feature_rows rows(const column_table& table) const { return rows_in_place(_copy, table); }
   const py::array& array() const { return _copy; }
 
 private:
-  template <typename Value>
-  bool take_values(const py::array& given)
-  {
-    const bool one_row = given.ndim() == 1;
-    const auto height = one_row ? 1 : given.shape(0);
-    const auto width = given.shape(given.ndim() - 1);
-    const bool may_be_same = _copy && _copy.ndim() == given.ndim() && _copy.size() == given.size();
-    if (may_be_same && for_all<Value>(given, height, width, [at = data()](float x) mutable { return *at++ == x; }))
-    {
-      return true;
-    }
-    if (!for_all<Value>(given, height, width, [](float x) { return std::isfinite(x); })) { return false; }
-    py::array_t<float> copy = one_row ? py::array_t<float>(width) : py::array_t<float>({height, width});
-    for_all<Value>(given, height, width,
-        [out = copy.mutable_data()](float x) mutable
-        {
-          *out++ = x;
-          return true;
-        });
-    freeze(copy);
-    _copy = std::move(copy);
-    return true;
-  }
-
-  // Whether something holds of every value.
-  template <typename Value, typename Test>
-  static bool for_all(const py::array& given, py::ssize_t height, py::ssize_t width, Test test)
-  {
-    const auto* start = static_cast<const char*>(given.data());
-    const auto column_bytes = given.strides(given.ndim() - 1);
-    for (py::ssize_t row = 0; row < height; ++row)
-    {
-      const char* at = start + (given.ndim() == 1 ? 0 : row * given.strides(0));
-      for (py::ssize_t column = 0; column < width; ++column, at += column_bytes)
-      {
-        if (!test(static_cast<float>(*reinterpret_cast<const Value*>(at)))) { return false; }
-      }
-    }
-    return true;
-  }
-
-  const float* data() const { return static_cast<const float*>(_copy.data()); }
-
   py::array _copy = py::reinterpret_steal<py::array>(py::handle());
 };
 
@@ -277,7 +243,7 @@ template <typename Names>
 std::optional<quick_rows> take_rows(
     const py::handle& given, py::ssize_t dimensions, const column_table& table, Names names, plain_copy& copy)
 {
-  if (copy.take(given, dimensions, table.size())) { return quick_rows{copy.rows(table), copy.array()}; }
+  if (copy.take(given, dimensions, table)) { return quick_rows{copy.rows(table), copy.array()}; }
   std::optional<py::tuple> parts;
   if (is_dict_or_dicts(given, dimensions))
   {

@@ -222,7 +222,7 @@ bool finite(const py::tuple& rows)
 {
   const auto features = rows_of(rows);
   const py::gil_scoped_release release;
-  return all_finite(features);
+  return features.finite();
 }
 }  // namespace
 
@@ -234,6 +234,7 @@ void register_learner(py::module_& module)
       .def(py::init<const std::vector<std::string>&, double, double, uint64_t>(), arg("arguments"), arg("offset") = 0.,
           arg("slope") = 1., arg("draws") = 0)
       .def_readonly("fixed_actions", &shared_learner::fixed_actions)
+      .def_readonly("scores_before_learning", &shared_learner::scores_before_learning)
       .def_property(
           "draws", [](shared_learner& self) { return self.locked([&](array_learner&) { return self.draws.state(); }); },
           [](shared_learner& self, uint64_t state)

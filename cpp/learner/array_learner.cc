@@ -138,7 +138,8 @@ void array_learner::score(const feature_rows& contexts, const action_sets& actio
 void array_learner::score_spans(const feature_rows& contexts, const action_sets& actions, size_t row)
 {
   const auto room = room_per_feature(*_all);
-  _shared.assign(1, _context_row.of(contexts, row, room, CONTEXT));
+  _context_row.start(contexts, room, CONTEXT);
+  _shared.assign(1, _context_row.of(row));
   _oracle->start_event(_shared);
   _own.resize(1);
   // In the order of VW's text, so that sums are rounded alike: the constant is last.
@@ -147,10 +148,11 @@ void array_learner::score_spans(const feature_rows& contexts, const action_sets&
     const auto& constant = _nothing.ec.feature_space[ns];
     _own.push_back({constant.values.begin(), constant.indices.begin(), constant.size(), ns});
   }
+  _action_row.start(actions.features, room, ACTION);
   const auto first = actions.begin(row);
   for (size_t a = 0; a < _logits.size(); ++a)
   {
-    _own[0] = _action_row.of(actions.features, first + a, room, ACTION);
+    _own[0] = _action_row.of(first + a);
     _logits[a] = _oracle->score(_own);
   }
 }
@@ -246,8 +248,6 @@ array_learner::outcome array_learner::play(
   update(contexts, actions, row, played.action, played.cost, played.probability, 1.f);
   return played;
 }
-
-bool all_finite(const feature_rows& features) { return features.finite(); }
 
 double array_learner::gamma() const { return _oracle->gamma(); }
 

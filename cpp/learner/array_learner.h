@@ -20,9 +20,6 @@
 
 namespace vw_fastcb
 {
-// Whether every value is a finite number in VW's single precision.
-bool all_finite(const feature_rows& features);
-
 class array_learner
 {
 public:

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace vw_fastcb
 {
@@ -101,22 +101,39 @@ public:
   // Reads a byte for the sake of the cache.
   static void read(const void* byte) { (void)*static_cast<const volatile char*>(byte); }
 
-  bool finite() const
-  {
-    bool finite = true;
-    for (size_t row = 0; row < _rows && finite; ++row)
-    {
-      for_each(row, [&finite](uint64_t, float value) { finite = finite && std::isfinite(value); });
-    }
-    return finite;
-  }
+  // Whether every value is a finite number in single precision.
+  bool finite() const;
+
+  // Of dense rows: all values in single precision, one after another, and whether they are the same as others.
+  void copy_to(float* out) const;
+  bool equals(const float* others) const;
 
 private:
+  friend class row_span;
+
   feature_rows(const void* data, bool doubles, size_t rows)
       : _data(static_cast<const char*>(data))
       , _doubles(doubles)
       , _rows(rows)
   {
+  }
+
+  // Calls work(values, distance between two) with the values of a dense row.
+  template <typename Work>
+  void with_dense_row(size_t row, Work work) const
+  {
+    const char* const start = _data + static_cast<ptrdiff_t>(row) * _row_bytes;
+    if (_doubles) { with_values<double>(start, work); }
+    else { with_values<float>(start, work); }
+  }
+  template <typename Value, typename Work>
+  void with_values(const char* start, Work work) const
+  {
+    const auto* values = reinterpret_cast<const Value*>(start);
+    constexpr auto size = static_cast<ptrdiff_t>(sizeof(Value));
+    // Values that are known to be neighbours are handled several at once.
+    if (_column_bytes == size) { work(values, std::integral_constant<ptrdiff_t, 1>()); }
+    else { work(values, _column_bytes / size); }
   }
 
   // A copy of the matrix is visited: what a visitor writes could change the original, as far as a compiler knows.

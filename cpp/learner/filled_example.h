@@ -1,5 +1,5 @@
-// A VW example that remembers the features it was made of. Users hand in the same actions round after round, and the
-// same context to decide and to learn: what is equal is compared, which is cheap, and not set up again.
+// A VW example that remembers the features it was made of. Users hand in the same context to decide and to learn: what
+// is equal is compared, which is cheap, and not set up again.
 #pragma once
 
 #include "feature_rows.h"

@@ -109,6 +109,30 @@ def action_sets(given: Any, space: Space, events: int) -> ActionSets:
     return ActionSets(rows, np.arange(events + 1, dtype=np.int64) * array.shape[1])
 
 
+def chosen_alone(given: Any, actions: Any) -> tuple[Any, Any]:
+    """The features of the chosen actions, each the only one of its event, and their new numbers.
+
+    Learning then costs the same however many actions an event has. Only where each event has an array of its own, and
+    nothing is wrong with what was chosen: anything else is left as it is, for the checks.
+    """
+    chosen = np.asarray(actions)
+    stacked = type(given) is np.ndarray and given.ndim == 3
+    listed = (
+        isinstance(given, list) and len(given) > 0 and all(type(one) is np.ndarray and one.ndim == 2 for one in given)
+    )
+    if not (stacked or listed) or np.ma.is_masked(actions) or chosen.dtype.kind not in "iu":
+        return given, actions
+    counts = np.array([len(one) for one in given])
+    if chosen.shape != counts.shape or ((chosen < 0) | (chosen >= counts)).any():
+        return given, actions
+    if listed and len({one.shape[1] for one in given}) > 1:
+        return given, actions
+    alone = np.array([one[action] for one, action in zip(given, chosen.tolist(), strict=True)])
+    if alone.dtype.kind not in "biuf" or not np.isfinite(alone.astype(np.float32)).all():
+        return given, actions
+    return alone[:, np.newaxis], np.zeros(len(alone), dtype=np.int64)
+
+
 def _is_set(one: Any) -> bool:
     return frames.is_frame(one) or hasattr(one, "tocsr") or holds_dicts(one) or np.ndim(one) == 2
 

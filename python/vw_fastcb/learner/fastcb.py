@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from vw_fastcb.learner.decision import Decision, Decisions, Simulation, Table
 from vw_fastcb.learner.draws import draw_of
+from vw_fastcb.learner.events import chosen_alone
 from vw_fastcb.learner.model import Engine
 from vw_fastcb.learner.outcomes import cost_table
 from vw_fastcb.learner.simulation import play
@@ -248,6 +249,8 @@ class FastCB(Steps):
             2
         """
         engine = self._start()
+        if not engine.learner.scores_before_learning:
+            action_features, actions = chosen_alone(action_features, actions)
         events = self._events(engine, contexts, action_features)
         ones = np.ones(events.count)
         weights = ones if sample_weight is None else sample_weight
