@@ -242,7 +242,7 @@ bool event_reader::for_each_line_of_an_event(VW::io_buf& input, OnLine on_line)
   {
     char* line = nullptr;
     size_t length = 0;
-    if (VW::parsers::text::details::read_features(input, line, length) < 1) { return begun; }
+    if (!_lines.next(input, line, length)) { return begun; }
     ++_line;
     if (length == 0 && _several_lines)
     {
@@ -275,7 +275,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
   {
     char* line = nullptr;
     size_t length = 0;
-    if (VW::parsers::text::details::read_features(input, line, length) < 1) { return false; }
+    if (!_lines.next(input, line, length)) { return false; }
     ++_line;
     if (is_blank(VW::string_view(line, length))) { continue; }
     ++_event;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "event_rules.h"
+#include "line_source.h"
 
 #include "vw/common/string_view.h"
+#include "vw/core/global_data.h"
 #include "vw/core/input_parser.h"
 #include "vw/core/io_buf.h"
 #include "vw/core/multi_ex.h"
@@ -35,6 +37,9 @@ public:
   void read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples);
 
   VW::label_type_t labels() const { return _rules.labels(); }
+
+  // Whether every event that the learner sees has been read, and so checked, here.
+  bool has_checked(const VW::workspace& all) const { return all.runtime_config.vw_is_main && _format != format::other; }
 
   // Events that were refused after they were read, and whose examples somebody still holds, by their first lines: when
   // they are finished, nothing is counted or printed for them. Both return whether that is news.
@@ -79,6 +84,7 @@ private:
   std::unique_ptr<VW::details::input_parser> _others;  // what that needs
   bool _is_given_json;                                 // what `read` takes
 
+  line_source _lines;
   size_t _line = 0;        // read so far
   size_t _event = 0;       // begun so far
   size_t _first_line = 0;  // of the event at hand

@@ -1,14 +1,15 @@
 // Walks over JSON text once, without making anything of it. What VW's parsers are given afterwards is known to be
-// well formed.
+// well formed. Every byte of a log passes through here, so that it is looked up in a table and not compared.
 #pragma once
 
 #include "bad_event.h"
-#include "numbers.h"
 
 #include "vw/common/string_view.h"
 
 #include "fmt/format.h"
 
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -17,32 +18,60 @@ namespace vw_fastcb
 class json_cursor
 {
 public:
-  // `end` must be readable, as the terminating zero of a string is.
+  // `end` must be readable and hold a zero, as that of a string does.
   json_cursor(const char* begin, const char* end) : _begin(begin), _at(begin), _end(end) {}
 
-  // The first character of what comes next.
+  // A name, as written.
+  struct key
+  {
+    VW::string_view text;
+    bool has_escapes;
+  };
+
+  // The first character of what comes next; zero at the end.
   char peek()
   {
-    while (*_at == ' ' || *_at == '\t' || *_at == '\r' || *_at == '\n') { ++_at; }
-    return _at < _end ? *_at : '\0';
+    while (is(SPACE)) { ++_at; }
+    return *_at;
   }
 
-  // Calls `on_member(key)` for each member of an object; it must pass over the value. Keys are as written, their
-  // escapes not resolved.
-  template <typename OnMember>
+  // Calls `on_member(key)` for each member of an object; it must pass over the value. With `but_features`, it is not
+  // told of those that are just a name and a number.
+  template <bool but_features = false, typename OnMember>
   void members(OnMember on_member)
   {
     enter('{', "an object");
-    if (!leave_empty('}'))
+    if (!take('}'))
     {
       do {
+        if (but_features) { plain_features(); }
         if (peek() != '"') { fail("a name in quotes"); }
-        const auto key = string();
-        expect(':');
-        on_member(key);
-      } while (next('}'));
+        const key name = string();
+        if (!take(':')) { fail("a colon"); }
+        on_member(name);
+      } while (another('}'));
     }
     --_depth;
+  }
+
+  // Passes over members `"name":number,`, which most features are. What follows is another member.
+  void plain_features()
+  {
+    for (;;)
+    {
+      const char* at = _at;
+      if (at[0] != '"' || at[1] == '_') { return; }
+      do {
+        ++at;
+      } while (is(TEXT, at));
+      if (at[0] != '"' || at[1] != ':' || !is(DIGIT, at + 2)) { return; }
+      at += 2;
+      do {
+        ++at;
+      } while (is(OF_NUMBER, at));  // VW's parser knows whether it is one
+      if (*at != ',') { return; }
+      _at = at + 1;
+    }
   }
 
   // Calls `on_element()` for each element of an array; it must pass over the element.
@@ -50,30 +79,53 @@ public:
   void elements(OnElement on_element)
   {
     enter('[', "an array");
-    if (!leave_empty(']'))
+    if (!take(']'))
     {
       do {
         on_element();
-      } while (next(']'));
+      } while (another(']'));
     }
     --_depth;
   }
 
-  // What is between the quotes, as written.
-  VW::string_view string()
+  // Passes over a value of any kind; `on_member` is told of the members of objects, however deep.
+  template <bool but_features = false, typename OnMember>
+  void value(OnMember on_member)
+  {
+    const char first = peek();
+    if (first == '"') { string(); }
+    else if (first == '{') { members<but_features>(on_member); }
+    else if (first == '[')
+    {
+      elements([&] { value<but_features>(on_member); });
+    }
+    else if (at_number()) { number(); }
+    else { word(); }
+  }
+
+  void value()
+  {
+    value([this](const key&) { value(); });
+  }
+
+  key string()
   {
     const char* const start = ++_at;
+    bool has_escapes = false;
     for (;;)
     {
-      const auto byte = static_cast<unsigned char>(*_at);
-      if (byte == '"') { break; }
-      if (byte < 0x20) { fail("a closing quote"); }
-      // What is escaped may be a quote, but not the end of the text.
-      if (byte == '\\' && static_cast<unsigned char>(*++_at) < 0x20) { fail("an escaped character"); }
+      while (is(TEXT)) { ++_at; }
+      if (*_at == '"') { break; }
+      if (*_at != '\\') { fail("a closing quote"); }
+      has_escapes = true;
+      ++_at;  // what is escaped may be a quote, but not the end of the text
+      if (!is(TEXT) && *_at != '"' && *_at != '\\') { fail("an escaped character"); }
       ++_at;
     }
-    return {start, static_cast<size_t>(_at++ - start)};
+    return {{start, static_cast<size_t>(_at++ - start)}, has_escapes};
   }
+
+  bool at_number() { return peek() == '-' || is(DIGIT); }
 
   // The text of a number.
   VW::string_view number()
@@ -98,39 +150,14 @@ public:
   // Passes over true, false or null.
   void word()
   {
-    const size_t length = *_at == 'f' ? 5 : 4;
-    const bool known =
-        std::strncmp(_at, "true", 4) == 0 || std::strncmp(_at, "false", 5) == 0 || std::strncmp(_at, "null", 4) == 0;
-    if (!known) { fail("a value"); }
-    _at += length;
-  }
-
-  bool at_number() { return peek() == '-' || (*_at >= '0' && *_at <= '9'); }
-
-  // Passes over a value of any kind; `on_member` is told of the members of objects, however deep.
-  template <typename OnMember>
-  void value(OnMember on_member)
-  {
-    switch (peek())
+    for (const char* known : {"true", "false", "null"})
     {
-      case '{':
-        members(on_member);
-        break;
-      case '[':
-        elements([&] { value(on_member); });
-        break;
-      case '"':
-        string();
-        break;
-      default:
-        if (at_number()) { number(); }
-        else { word(); }
+      const size_t length = std::strlen(known);
+      if (std::strncmp(_at, known, length) != 0) { continue; }
+      _at += length;
+      return;
     }
-  }
-
-  void value()
-  {
-    value([this](VW::string_view) { value(); });
+    fail("a value");
   }
 
   void expect_end()
@@ -149,6 +176,25 @@ public:
 private:
   static constexpr int DEEPEST = 100;  // VW's parser calls itself for each level
 
+  // What a byte may be. Zero is nothing, so that no loop passes the end.
+  static constexpr uint8_t SPACE = 1;
+  static constexpr uint8_t DIGIT = 2;
+  static constexpr uint8_t TEXT = 4;  // of a string: neither its end, nor an escape, nor a control character
+  static constexpr uint8_t OF_NUMBER = 8;
+  static constexpr std::array<uint8_t, 256> KINDS = []
+  {
+    std::array<uint8_t, 256> kinds{};
+    for (size_t byte = 0x20; byte < kinds.size(); ++byte) { kinds[byte] = TEXT; }
+    kinds['"'] = kinds['\\'] = 0;
+    for (const char byte : {' ', '\t', '\r', '\n'}) { kinds[static_cast<size_t>(byte)] |= SPACE; }
+    for (char byte = '0'; byte <= '9'; ++byte) { kinds[static_cast<size_t>(byte)] |= DIGIT | OF_NUMBER; }
+    for (const char byte : {'.', 'e', 'E', '+', '-'}) { kinds[static_cast<size_t>(byte)] |= OF_NUMBER; }
+    return kinds;
+  }();
+
+  static bool is(uint8_t kind, const char* at) { return (KINDS[static_cast<unsigned char>(*at)] & kind) != 0; }
+  bool is(uint8_t kind) const { return is(kind, _at); }
+
   void enter(char bracket, const char* what)
   {
     if (peek() != bracket) { fail(what); }
@@ -156,31 +202,27 @@ private:
     ++_at;
   }
 
-  bool leave_empty(char bracket)
+  bool take(char character)
   {
-    if (peek() != bracket) { return false; }
+    if (peek() != character) { return false; }
     ++_at;
     return true;
   }
 
-  void expect(char character)
+  // Passes over the comma before another entry, or the closing bracket.
+  bool another(char bracket)
   {
-    if (peek() != character) { fail(character == ':' ? "a colon" : "a comma"); }
-    ++_at;
-  }
-
-  // Whether another entry follows; passes over the comma or the closing bracket.
-  bool next(char bracket)
-  {
-    if (leave_empty(bracket)) { return false; }
-    expect(',');
-    return true;
+    if (take(',')) { return true; }
+    if (!take(bracket)) { fail("a comma"); }
+    return false;
   }
 
   void digits()
   {
-    if (*_at < '0' || *_at > '9') { fail("a number"); }
-    while (*_at >= '0' && *_at <= '9') { ++_at; }
+    if (!is(DIGIT)) { fail("a number"); }
+    do {
+      ++_at;
+    } while (is(DIGIT));
   }
 
   const char* const _begin;

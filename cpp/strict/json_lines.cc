@@ -61,9 +61,10 @@ private:
   void log_entry()
   {
     _at.members(
-        [this](VW::string_view key)
+        [this](const json_cursor::key& name)
         {
-          check_key(key);
+          check_key(name);
+          const auto key = name.text;
           if (is(key, "c")) { context(); }
           else if (is(key, "a")) { _ids = whole_numbers("a"); }
           else if (is(key, "p")) { _probabilities = probabilities("p"); }
@@ -85,18 +86,28 @@ private:
 
   void object(place where)
   {
-    _at.members([this, where](VW::string_view key) { member(key, where); });
+    _at.members<true>([this, where](const json_cursor::key& key) { member(key, where); });
   }
 
-  void member(VW::string_view key, place where)
+  void member(const json_cursor::key& name, place where)
   {
-    check_key(key);
-    if (!is_reserved(key))
+    if (name.has_escapes) { check_key(name); }
+    if (is_reserved(name.text)) { reserved_member(name.text, where); }
+    else { feature(); }
+  }
+
+  // Objects and arrays can have reserved names inside.
+  void feature()
+  {
+    if (_at.at_number()) { _at.number(); }
+    else
     {
-      // Only objects and arrays can have reserved names inside.
-      _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); });
-      return;
+      _at.value<true>([this](const json_cursor::key& inner) { member(inner, place::elsewhere); });
     }
+  }
+
+  void reserved_member(VW::string_view key, place where)
+  {
     if (is(key, "_multi")) { actions(where); }
     else if (is(key, "_slots")) { slots(where); }
     else if (is(key, "__aid") || is(key, "_graph"))
@@ -111,16 +122,14 @@ private:
       if (is_but_for_case(key, "_label_cost")) { _slot_has_cost = true; }
       label_value(key);
     }
-    else
-    {
-      _at.value([this](VW::string_view inner) { member(inner, place::elsewhere); });
-    }
+    else { feature(); }
   }
 
   // VW reads a key as C does, up to a zero, and compares it before it knows where it ends.
-  void check_key(VW::string_view key)
+  static void check_key(const json_cursor::key& name)
   {
-    if (key.find('\\') == VW::string_view::npos) { return; }
+    const auto key = name.text;
+    if (!name.has_escapes) { return; }
     if (is_reserved(key) || is_but_for_case(key.substr(0, 6), "\\u005f"))
     {
       refuse(fmt::format("the name {} begins with an underscore and has an escape. Write it out.", quoted(key)));
@@ -193,7 +202,7 @@ private:
       refuse(fmt::format("{} stands outside of a slot. Expected it in _outcomes or _slots.", std::string(key)));
     }
     if (is(key, "_a")) { _slot_actions = whole_numbers("_a").size(); }
-    else { _slot_probabilities = probabilities("_p").size(); }
+    else { _slot_probabilities = probabilities("_p").size; }
   }
 
   void check_choice(size_t slot)
@@ -218,11 +227,11 @@ private:
     if (_at.at_number())
     {
       const auto text = _at.number();
-      const double value = number_in(text).value_or(NAN);
-      if (is_but_for_case(key, "_labelIndex")) { note(_index, key, text, value); }
-      else if (is_but_for_case(key, "_label_Action")) { note(_action, key, text, value); }
-      else if (is_but_for_case(key, "_label_probability")) { note(_probability, key, value); }
-      else if (is_but_for_case(key, "_label_cost")) { note(_cost, key, value); }
+      const auto value = [text] { return number_in(text).value_or(NAN); };
+      if (is_but_for_case(key, "_labelIndex")) { note(_index, key, whole_number(text, "_labelIndex")); }
+      else if (is_but_for_case(key, "_label_Action")) { note(_action, key, whole_number(text, "_label_Action")); }
+      else if (is_but_for_case(key, "_label_probability")) { note(_probability, key, value()); }
+      else if (is_but_for_case(key, "_label_cost")) { note(_cost, key, value()); }
       return;
     }
     if (is_but_for_case(key, "_label_cost") && _at.peek() == '"') { _cost = NAN; }  // "NaN", which is refused later
@@ -242,9 +251,9 @@ private:
       return;
     }
     _at.members(
-        [this](VW::string_view inner)
+        [this](const json_cursor::key& inner)
         {
-          if (is_but_for_case(inner, "Action") && _at.at_number()) { whole_number(_at.number(), "Action"); }
+          if (is_but_for_case(inner.text, "Action") && _at.at_number()) { whole_number(_at.number(), "Action"); }
           else { _at.value(); }
         });
   }
@@ -253,12 +262,6 @@ private:
   {
     if (place) { refuse(fmt::format("{} is given twice. Expected it once.", std::string(key))); }
     place = value;
-  }
-
-  static void note(std::optional<double>& place, VW::string_view key, VW::string_view text, double value)
-  {
-    whole_number(text, std::string(key).c_str());
-    note(place, key, value);
   }
 
   void drop_probability()
@@ -278,7 +281,10 @@ private:
 
   static uint32_t whole_number(VW::string_view text, const char* name)
   {
-    constexpr double TOO_LARGE = 4294967296.;
+    uint32_t whole = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), whole);
+    if (result.ec == std::errc() && result.ptr == text.data() + text.size()) { return whole; }
+    constexpr double TOO_LARGE = 4294967296.;  // or written as 1.0 or 1e0
     double value = -1.;
     std::from_chars(text.data(), text.data() + text.size(), value);
     if (value >= 0. && value < TOO_LARGE && value == std::floor(value)) { return static_cast<uint32_t>(value); }
@@ -305,21 +311,32 @@ private:
   std::vector<uint32_t> whole_numbers(const char* name)
   {
     std::vector<uint32_t> found;
+    found.reserve(32);  // enough for most events
     numbers(name, [&](VW::string_view text) { found.push_back(whole_number(text, name)); });
     return found;
   }
 
-  std::vector<double> probabilities(const char* name)
+  struct list_of_probabilities
   {
-    std::vector<double> found;
+    size_t size = 0;
+    double first = 0.;
+  };
+
+  list_of_probabilities probabilities(const char* name)
+  {
+    list_of_probabilities found;
     numbers(name,
         [&](VW::string_view text)
         {
-          found.push_back(number_in(text).value_or(NAN));
-          if (!(found.back() >= 0. && found.back() <= 1.))
+          // Only the first is of use, and what begins like this is in range.
+          const bool good = text.size() > 1 && text[0] == '0' && text[1] == '.' &&
+                            std::none_of(text.begin(), text.end(), [](char c) { return c == 'e' || c == 'E'; });
+          const double value = good && found.size > 0 ? 0. : number_in(text).value_or(NAN);
+          if (!(value >= 0. && value <= 1.))
           {
             refuse(fmt::format("probability {} in {} is outside [0, 1].", std::string(text), name));
           }
+          if (found.size++ == 0) { found.first = value; }
         });
     return found;
   }
@@ -351,13 +368,13 @@ private:
     if (!_ids.empty() && _ids[0] != chosen) { refuse_contradiction("the first entry of a", _ids[0]); }
     constexpr double ROUNDING = 1e-3;
     const bool possible = _probability && *_probability > 0. && *_probability <= 1.;  // else it is refused later
-    if (possible && !_probabilities.empty() &&
-        std::abs(_probabilities[0] - *_probability) > ROUNDING * std::max(_probabilities[0], *_probability))
+    if (possible && _probabilities.size > 0 &&
+        std::abs(_probabilities.first - *_probability) > ROUNDING * std::max(_probabilities.first, *_probability))
     {
       refuse(
           fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
                       "chosen action: expected the same.",
-              *_probability, _probabilities[0]));
+              *_probability, _probabilities.first));
     }
   }
 
@@ -372,10 +389,10 @@ private:
   // "a" lists the actions by number, "p" their probabilities, the chosen action first.
   void check_ids() const
   {
-    if (!_ids.empty() && !_probabilities.empty() && _ids.size() != _probabilities.size())
+    if (!_ids.empty() && _probabilities.size > 0 && _ids.size() != _probabilities.size)
     {
       refuse(fmt::format(
-          "a has {} entries and p has {}. Expected one probability per action.", _ids.size(), _probabilities.size()));
+          "a has {} entries and p has {}. Expected one probability per action.", _ids.size(), _probabilities.size));
     }
     if (_facts.num_actions == 0) { return; }
     std::vector<bool> seen(_facts.num_actions, false);
@@ -397,7 +414,7 @@ private:
   bool _has_context = false;
   size_t _slots = 0;
   std::vector<uint32_t> _ids;
-  std::vector<double> _probabilities;
+  list_of_probabilities _probabilities;
   std::optional<double> _cost;
   std::optional<double> _probability;
   std::optional<double> _action;  // from 1

@@ -50,7 +50,7 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
 {
   try
   {
-    data.rules.check(event);
+    if (!data.reader->has_checked(*data.all)) { data.rules.check(event); }
     if (is_learn) { base.learn(event); }
     else { base.predict(event); }
     if (data.reader->forget_refusal(first_line(event))) { count_for_holdout(data, 1); }

@@ -1,22 +1,17 @@
-"""Files, formats, passes, daemons and models: what VW does around an explorer, it does around FastCB."""
+"""Files, formats, passes and models: what VW does around an explorer, it does around FastCB."""
 
 from __future__ import annotations
 
 import json
 import re
-import socket
-import subprocess
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 import pytest
 
-from support import PROGRAM, Event, assert_pmfs, events, ok, predictions, write
+from support import Event, assert_pmfs, events, ok, predictions, write
 from vw_fastcb import Workspace, pyvw
 
 ADF = "--cb_explore_adf --fastcb -q ua"
@@ -206,65 +201,6 @@ def test_audit_shows_features_with_their_weights(door, tmp_path):
     assert len(weights) >= 20
     assert weights[0] == 0
     assert any(w != 0 for w in weights)
-
-
-# Daemon.
-
-
-@contextmanager
-def daemon(door: str, folder: Path) -> Iterator[int]:
-    """A real daemon with one child; gives its port."""
-    port_file = folder / "port"
-    arguments = f"{door} --daemon --foreground --port 0 --port_file {port_file} --num_children 1 --quiet"
-    with subprocess.Popen([str(PROGRAM), *arguments.split()], stdin=subprocess.DEVNULL) as process:
-        try:
-            deadline = time.monotonic() + 10
-            while not (port_file.exists() and port_file.read_text().strip()):
-                assert process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            yield int(port_file.read_text())
-        finally:
-            process.terminate()
-            process.wait(timeout=10)
-
-
-@contextmanager
-def client(port: int) -> Iterator[TextIO]:
-    with (
-        socket.create_connection(("localhost", port), timeout=10) as connection,
-        connection.makefile("rw") as stream,
-    ):
-        yield stream
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_a_daemon_answers_events_with_pmfs_and_learns(door, tmp_path):
-    pmfs = []
-    with daemon(door, tmp_path) as port, client(port) as stream:
-        for event in LOG[:150]:
-            stream.write(text(door, event))
-            stream.flush()
-            answer = stream.readline()
-            if door == ADF:
-                assert stream.readline() == "\n"
-            pmfs.append({int(a): float(p) for a, p in (pair.split(":") for pair in answer.split(","))})
-    assert_pmfs(pmfs)
-    assert pmfs == learn(door, log_file(tmp_path / "log", door, LOG[:150]))
-    assert_learned(pmfs, LOG[:150], share=0.5)
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_a_daemon_hangs_up_on_a_bad_event_and_serves_the_next_client(door, tmp_path):
-    with daemon(door, tmp_path) as port:
-        with client(port) as stream:
-            stream.write(text(door, replace(LOG[0], cost=9.0)))
-            stream.flush()
-            assert not stream.read()
-        with client(port) as stream:
-            stream.write(text(door, LOG[0], label=False))
-            stream.flush()
-            assert ":" in stream.readline()
 
 
 # Merging.

@@ -1,0 +1,81 @@
+// The lines of a workspace's input. VW's own io_buf looks for the end of a line byte by byte, which took a tenth of the
+// time of learning from a log.
+#pragma once
+
+#include "vw/core/io_buf.h"
+#include "vw/io/io_adapter.h"
+
+#include <cstring>
+#include <vector>
+
+namespace vw_fastcb
+{
+class line_source
+{
+public:
+  // The next line, without its end; false at the end of the input. It can be written over, and has room for a zero at
+  // its end. Waits for no more than the line: whoever feeds a pipe may wait for the answer.
+  bool next(VW::io_buf& input, char*& line, size_t& length)
+  {
+    size_t searched = _from;
+    for (;;)
+    {
+      auto* const end = static_cast<char*>(std::memchr(_buffer.data() + searched, '\n', _to - searched));
+      if (end != nullptr)
+      {
+        give(line, length, static_cast<size_t>(end - _buffer.data()));
+        ++_from;
+        return true;
+      }
+      searched = _to - _from;
+      make_room();
+      if (!fill(input)) { break; }
+    }
+    if (_from == _to) { return false; }
+    give(line, length, _to);
+    return true;
+  }
+
+private:
+  // Hands out what lies before `end`, less what belongs to no line: a byte-order mark, a carriage return.
+  void give(char*& line, size_t& length, size_t end)
+  {
+    constexpr const char* MARK = "\xef\xbb\xbf";
+    line = _buffer.data() + _from;
+    length = end - _from;
+    _from = end;
+    if (length >= 3 && std::memcmp(line, MARK, 3) == 0)
+    {
+      line += 3;
+      length -= 3;
+    }
+    if (length > 0 && line[length - 1] == '\r') { --length; }
+  }
+
+  void make_room()
+  {
+    std::memmove(_buffer.data(), _buffer.data() + _from, _to - _from);
+    _to -= _from;
+    _from = 0;
+    if (_to + 1 >= _buffer.size()) { _buffer.resize(2 * _buffer.size()); }
+  }
+
+  bool fill(VW::io_buf& input)
+  {
+    const auto& files = input.get_input_files();
+    for (; _file < files.size(); ++_file)
+    {
+      const auto count = files[_file]->read(_buffer.data() + _to, _buffer.size() - 1 - _to);
+      if (count <= 0) { continue; }
+      _to += static_cast<size_t>(count);
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<char> _buffer = std::vector<char>(1 << 16);
+  size_t _from = 0;  // what has been read and not given out lies from here
+  size_t _to = 0;    // to here
+  size_t _file = 0;  // the one that is being read
+};
+}  // namespace vw_fastcb
