@@ -2,9 +2,11 @@
 // time of learning from a log.
 #pragma once
 
+#include "vw/common/vw_exception.h"
 #include "vw/core/io_buf.h"
 #include "vw/io/io_adapter.h"
 
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
@@ -66,7 +68,8 @@ private:
     for (; _file < files.size(); ++_file)
     {
       const auto count = files[_file]->read(_buffer.data() + _to, _buffer.size() - 1 - _to);
-      if (count <= 0) { continue; }
+      if (count < 0) { THROW("the input could not be read to its end: " << std::strerror(errno) << "."); }
+      if (count == 0) { continue; }
       _to += static_cast<size_t>(count);
       return true;
     }
