@@ -4,7 +4,9 @@
 function(usable_cores result)
   find_program(NPROC nproc)
   if(NPROC)
-    execute_process(COMMAND ${NPROC} OUTPUT_VARIABLE cores OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+    # nproc would obey what is meant for OpenMP.
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=OMP_NUM_THREADS --unset=OMP_THREAD_LIMIT ${NPROC}
+      OUTPUT_VARIABLE cores OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
   endif()
   if(NOT NPROC OR failed OR NOT cores MATCHES "^[1-9][0-9]*$")
     cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)

@@ -110,7 +110,7 @@ def learning(quick: bool) -> str:
     rows = []
     for what in ("learn", "learn from decisions", "partial_fit"):
         sizes = (10, 1000) if quick else (10, 1000, 10_000)
-        counts = [instructions(what, actions, "float64", 20, 1020) for actions in sizes]
+        counts = [instructions(what, actions, "float64", 20, 10_020) for actions in sizes]
         rows.append([what, *(f"{count:,.0f}" for count in counts)])
         print(rows[-1], flush=True)
     return table(["instructions per event, by number of actions", *(f"{size:,}" for size in sizes)], rows)

@@ -87,6 +87,7 @@ def cmake(tmp_path, *lines, prefix=(), **environment):
 def test_the_build_counts_the_cores_it_may_run_on(tmp_path):
     lines = ("usable_cores(n)", 'message("${n}")')
     assert cmake(tmp_path, *lines) == str(len(os.sched_getaffinity(0)))
+    assert cmake(tmp_path, *lines, OMP_NUM_THREADS="1") == str(len(os.sched_getaffinity(0)))
     first = str(min(os.sched_getaffinity(0)))
     assert cmake(tmp_path, *lines, prefix=("taskset", "-c", first)) == "1"
 
