@@ -432,7 +432,6 @@ def test_bytes_that_are_no_text_in_a_file_are_refused_in_python_too(line: bytes,
 
 REFUSED_LATE = {
     "cb": ("--cb_explore_adf", "shared |u x\n|a a\n0:0.25:0.5 |a b z:1e39\n|a c", pyvw.CBLabel),
-    "interactions": ("--cb_explore_adf -q ua", "shared |u x:1e30\n|a a\n0:0.25:0.5 |a b z:1e30\n|a c", pyvw.CBLabel),
     "fixed": ("--cb_explore 3", "2:0.25:0.5 |u x z:1e39", pyvw.CBLabel),
     "ccb": (
         "--ccb_explore_adf",
