@@ -71,11 +71,15 @@ patch_vw(core/src/reductions/cb/cbify.cc "${place}" "${place}${include_fastcb}")
 set(json json_parser/src/json_utils.h)
 patch_vw(${json} "  char feature_group;\n" "  unsigned char feature_group;\n")
 patch_vw(${json} "ex->feature_space.data() + ns[0]" "ex->feature_space.data() + static_cast<unsigned char>(ns[0])")
-# Those who include it.
-foreach(parser IN ITEMS parse_example_json parse_example_slates_json)
-  set(place "#include \"vw/json_parser/${parser}.h\"\n")
-  patch_vw(json_parser/src/${parser}.cc "${place}" "${place}// With json_utils.h of this folder.\n")
-endforeach()
+set(place "#include \"vw/json_parser/parse_example_json.h\"\n")
+patch_vw(json_parser/src/parse_example_json.cc "${place}" "${place}// Compiled again for the sake of json_utils.h.\n")
+# Slates: stock VW writes the name of a feature into the memory before its text, which belongs to something else.
+patch_vw(json_parser/src/parse_example_slates_json.cc
+  "        char* prepend = const_cast<char*>(str) - key_namespace_length;
+        std::memmove(prepend, key_namespace, key_namespace_length);
+        namespaces.back().add_feature(prepend, hash_func, parse_mask);\n"
+  "        const auto name = std::string(key_namespace, key_namespace_length) + str;
+        namespaces.back().add_feature(name.c_str(), hash_func, parse_mask);\n")
 
 # An event that a learner below refuses must not leave its examples behind for the next one.
 set(place "  data.shared = nullptr;\n  data.actions.clear();\n")

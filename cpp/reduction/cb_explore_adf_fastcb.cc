@@ -165,11 +165,6 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
       .build();
 }
 
-bool VW::reductions::fastcb_takes_shared_features(const VW::LEARNER::learner& base)
-{
-  return base.get_name() == "cb_explore_adf_fastcb";
-}
-
 vw_fastcb::oracle& VW::reductions::cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner)
 {
   return oracle_of(*static_cast<explorer*>(learner.get_internal_type_erased_data_pointer_test_use_only()));

@@ -4,7 +4,6 @@
 #include "fastcb_options.h"
 #include "merging.h"
 #include "oracle.h"
-#include "strict/flags.h"
 
 #include "vw/config/options.h"
 #include "vw/core/action_score.h"
@@ -13,8 +12,6 @@
 #include "vw/core/print_utils.h"
 #include "vw/core/setup_base.h"
 #include "vw/core/shared_data.h"
-
-#include "fmt/format.h"
 
 #include <algorithm>
 #include <sstream>
@@ -147,22 +144,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
       .build();
 }
 
-void VW::reductions::fastcb_check_flags(const VW::config::options_i& options) { vw_fastcb::refuse_flags(options); }
-
-void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign)
+vw_fastcb::oracle& VW::reductions::cb_explore_fastcb_oracle(VW::LEARNER::learner& learner)
 {
-  if (!options.was_supplied("fastcb")) { return; }
-  const auto range = std::minmax({flip_sign ? -loss0 : loss0, flip_sign ? -loss1 : loss1});
-  if (!options.was_supplied("cb_min_cost")) { options.insert("cb_min_cost", fmt::format("{}", range.first)); }
-  if (!options.was_supplied("cb_max_cost")) { options.insert("cb_max_cost", fmt::format("{}", range.second)); }
-}
-
-vw_fastcb::oracle& VW::reductions::fastcb_oracle(VW::LEARNER::learner& top)
-{
-  if (top.is_multiline())
-  {
-    return cb_explore_adf_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_adf_fastcb"));
-  }
-  auto& found = *top.get_learner_by_name_prefix("cb_explore_fastcb");
-  return oracle_of(*static_cast<cb_explore_fastcb*>(found.get_internal_type_erased_data_pointer_test_use_only()));
+  return oracle_of(*static_cast<cb_explore_fastcb*>(learner.get_internal_type_erased_data_pointer_test_use_only()));
 }

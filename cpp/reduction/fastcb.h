@@ -34,5 +34,6 @@ bool fastcb_takes_shared_features(const VW::LEARNER::learner& base);
 // The oracle of a stack that has FastCB in it.
 vw_fastcb::oracle& fastcb_oracle(VW::LEARNER::learner& top);
 vw_fastcb::oracle& cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner);
+vw_fastcb::oracle& cb_explore_fastcb_oracle(VW::LEARNER::learner& learner);
 }  // namespace reductions
 }  // namespace VW

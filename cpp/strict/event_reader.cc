@@ -303,8 +303,7 @@ bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::m
   const size_t indent = std::strspn(line, " \t");  // VW passes over an event that does not begin with its bracket
   line += indent;
   length -= indent;
-  const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines,
-      all.parser_runtime.chain_hash_json};
+  const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines};
   const auto facts = check_json_line(line, length, format);
   return _audit ? parse_json<true>(all, line, length, examples, facts)
                 : parse_json<false>(all, line, length, examples, facts);

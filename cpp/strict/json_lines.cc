@@ -434,7 +434,7 @@ json_facts check_json_line(const char* line, size_t length, const json_format& f
     if (cursor.peek() != '{') { cursor.fail("an object"); }
     cursor.value();
     cursor.expect_end();
-    return check_slates_json(line, format.decision_service, format.chain_hash);
+    return check_slates_json(line, format.decision_service);
   }
   return json_line(line, length, format).check();
 }

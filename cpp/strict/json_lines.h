@@ -13,7 +13,6 @@ struct json_format
   VW::label_type_t labels;
   bool decision_service;  // --dsjson: the event is an entry of a log, with the context under "c"
   bool several_lines;     // actions with features, in "_multi"
-  bool chain_hash;
 };
 
 struct json_facts

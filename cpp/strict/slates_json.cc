@@ -41,31 +41,6 @@ void require_objects(const value& context, const char* name)
   for (const auto& entry : given->GetArray()) { require(entry.IsObject(), name, "an array of objects"); }
 }
 
-// To hash a name with its text, VW writes the name into the memory before the text. rapidjson leaves room for this many
-// characters there.
-constexpr size_t LONGEST_NAME = 16;
-
-void check_names_of_strings(const value& given)
-{
-  if (given.IsArray())
-  {
-    for (const auto& entry : given.GetArray()) { check_names_of_strings(entry); }
-  }
-  if (!given.IsObject()) { return; }
-  for (const auto& member : given.GetObject())
-  {
-    const VW::string_view name(member.name.GetString(), member.name.GetStringLength());
-    if (member.value.IsString() && name.size() > LONGEST_NAME && name[0] != '_')
-    {
-      refuse(
-          fmt::format("the feature {} is a string and its name has more than {} characters, which VW cannot read in "
-                      "slates. Use a shorter name, or --chain_hash.",
-              quoted(name), LONGEST_NAME));
-    }
-    check_names_of_strings(member.value);
-  }
-}
-
 void check_context(const value& context)
 {
   require_objects(context, "_multi");
@@ -108,7 +83,7 @@ void check_log(const value& event)
 }
 }  // namespace
 
-json_facts check_slates_json(const char* event, bool decision_service, bool chain_hash)
+json_facts check_slates_json(const char* event, bool decision_service)
 {
   rapidjson::Document document;
   document.Parse(event);
@@ -118,7 +93,6 @@ json_facts check_slates_json(const char* event, bool decision_service, bool chai
   require(context != nullptr && context->IsObject(), "c", "an object");
   require(find(*context, "_slot_id") == nullptr, "_slot_id of the context", "it on actions only");
   check_context(*context);
-  if (!chain_hash) { check_names_of_strings(*context); }
   const auto* actions = find(*context, "_multi");
   const auto* outcomes = find(document, "_outcomes");
   const bool has_choice = find(document, "_label_cost") != nullptr && outcomes != nullptr && !outcomes->Empty();

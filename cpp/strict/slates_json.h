@@ -7,5 +7,5 @@
 namespace vw_fastcb
 {
 // `event` is well-formed JSON and ends with a zero.
-json_facts check_slates_json(const char* event, bool decision_service, bool chain_hash);
+json_facts check_slates_json(const char* event, bool decision_service);
 }  // namespace vw_fastcb

@@ -35,10 +35,23 @@ struct stage
   vw_fastcb::event_reader* reader = nullptr;  // from when VW is ready to read
 };
 
+void start_reading(stage& data)
+{
+  data.base->init_driver();
+  data.reader = vw_fastcb::event_reader::install(*data.all, data.rules, data.skips_bad_events);
+}
+
+// VW does not start with --dry_run, but Python may go on to use the workspace.
+vw_fastcb::event_reader& reader_of(stage& data)
+{
+  if (data.reader == nullptr) { start_reading(data); }
+  return *data.reader;
+}
+
 const VW::example* first_line(const VW::example& event) { return &event; }
 const VW::example* first_line(const VW::multi_ex& event) { return event.empty() ? nullptr : event[0]; }
 
-// VW counts lines when it sets them up, and holds out every so manieth: refused ones must not move the others.
+// VW counts lines when it sets them up, and holds out every Nth: refused ones must not move the others.
 void count_for_holdout(stage& data, int lines)
 {
   auto& parser = *data.all->parser_runtime.example_parser;
@@ -50,7 +63,7 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
 {
   try
   {
-    if (!data.reader->has_checked(*data.all)) { data.rules.check(event); }
+    if (!reader_of(data).has_checked(*data.all)) { data.rules.check(event); }
     if (is_learn) { base.learn(event); }
     else { base.predict(event); }
     if (data.reader->forget_refusal(first_line(event))) { count_for_holdout(data, 1); }
@@ -60,12 +73,6 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
     if (data.reader->remember_refusal(first_line(event))) { count_for_holdout(data, -1); }
     throw;
   }
-}
-
-void start_reading(stage& data)
-{
-  data.base->init_driver();
-  data.reader = vw_fastcb::event_reader::install(*data.all, data.rules, data.skips_bad_events);
 }
 
 // As VW writes them, with as many digits as it takes to read the same number again.
@@ -101,7 +108,7 @@ std::string printed(const VW::multi_ex& lines, VW::prediction_type_t type)
 template <typename Event>
 void finish(VW::workspace& all, stage& data, Event& event)
 {
-  if (data.reader->forget_refusal(first_line(event)))
+  if (reader_of(data).forget_refusal(first_line(event)))
   {
     VW::finish_example(all, event);
     return;
