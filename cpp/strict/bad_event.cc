@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace vw_fastcb
 {
@@ -18,8 +19,19 @@ std::string as_problem(const std::exception& thrown)
   if (dynamic_cast<const bad_event*>(&thrown) != nullptr) { return text; }
   // VW's text parser goes on with a number of its own for the event, and the whole line.
   text.resize(std::min(text.size(), text.find("in Example #")));
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) { text.pop_back(); }
-  return "bad event: " + text + (text.empty() || text.back() != '.' ? "." : "");
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '.')) { text.pop_back(); }
+  if (text.find("read as NaN") != std::string::npos)
+  {
+    return "bad event: a feature or namespace has the value nan. Expected a number; leave out a feature that is "
+           "missing.";
+  }
+  const auto malformed = text.find("expected after : ");
+  if (malformed != std::string::npos)
+  {
+    return "bad event: the line cannot be read behind " + text.substr(malformed + std::strlen("expected after : ")) +
+           ". Expected a space, a bar, or the end of the line there; a value is one number behind one colon.";
+  }
+  return "bad event: " + text + ".";
 }
 
 std::string quoted(VW::string_view text, size_t most_shown)

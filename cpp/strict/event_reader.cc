@@ -210,7 +210,7 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
           {
             problem = as_problem(e);
             problem_line = _line;
-            if (!_skips) { refuse_or_note(all, problem, problem_line); }
+            if (!_skips) { refuse_or_note(problem, problem_line); }
           }
         });
     if (!more) { return false; }
@@ -228,7 +228,7 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
       if (_several_lines) { end_event(all, examples); }
       return true;
     }
-    refuse_or_note(all, problem, problem_line);
+    refuse_or_note(problem, problem_line);
     start_over(all, examples);
   }
 }
@@ -292,7 +292,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
     }
     catch (const std::exception& e)
     {
-      refuse_or_note(all, as_problem(e), _line);
+      refuse_or_note(as_problem(e), _line);
     }
     start_over(all, examples);
   }
@@ -325,15 +325,17 @@ void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples)
   else { _rules.check(*examples[0]); }
 }
 
-void event_reader::refuse_or_note(VW::workspace& all, const std::string& problem, size_t problem_line)
+void event_reader::refuse_or_note(const std::string& problem, size_t problem_line)
 {
   const auto place = problem_line > 0            ? fmt::format("line {}", problem_line)
                      : _first_line == _last_line ? fmt::format("line {}", _last_line)
                                                  : fmt::format("lines {} to {}", _first_line, _last_line);
   const auto message = fmt::format("{} This was event {} of the input, {}.", problem, _event, place);
   if (!_skips) { throw bad_event(message); }
-  all.logger.err_warn("skipped: {}", message);
-  _skipped.emplace_back(_first_line, _last_line);
+  constexpr size_t MOST_EXPLAINED = 20;
+  if (++_num_skipped <= MOST_EXPLAINED) { std::cerr << "vw-fastcb: skipped a " + message + '\n'; }
+  if (!_skipped.empty() && _skipped.back().second + 1 == _first_line) { _skipped.back().second = _last_line; }
+  else { _skipped.emplace_back(_first_line, _last_line); }
 }
 
 void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples)
@@ -367,16 +369,20 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
 
 void event_reader::report() const
 {
-  if (_skipped.empty()) { return; }
-  constexpr size_t MOST_SHOWN = 20;
+  if (_num_skipped == 0) { return; }
+  if (_num_skipped == _event)
+  {
+    THROW(
+        "all " << _event << " events of the input are bad. Expected at least one good one: do the flags fit the file?");
+  }
+  constexpr size_t MOST_SHOWN = 1000;
   std::string lines;
   for (size_t i = 0; i < std::min(_skipped.size(), MOST_SHOWN); ++i)
   {
     lines += (i == 0 ? "" : ", ") + words_for(_skipped[i]);
   }
-  std::cerr << fmt::format("vw-fastcb: skipped {} bad {} of {}, at {} {}{}\n", _skipped.size(),
-      _skipped.size() == 1 ? "event" : "events", _event,
-      lines.find_first_of(",-") == std::string::npos ? "line" : "lines", lines,
-      _skipped.size() > MOST_SHOWN ? ", ..." : ".");
+  std::cerr << fmt::format("vw-fastcb: skipped {} bad {} of {}, at {} {}{}\n", _num_skipped,
+      _num_skipped == 1 ? "event" : "events", _event, lines.find_first_of(",-") == std::string::npos ? "line" : "lines",
+      lines, _skipped.size() > MOST_SHOWN ? ", ..." : ".");
 }
 }  // namespace vw_fastcb

@@ -46,7 +46,7 @@ public:
   bool remember_refusal(const VW::example* first_line) { return _refused.insert(first_line).second; }
   bool forget_refusal(const VW::example* first_line) { return !_refused.empty() && _refused.erase(first_line) > 0; }
 
-  // Says on stderr how many events were skipped, and where they stand.
+  // Says on stderr how many events were skipped, and where they stand. Throws where all of them were.
   void report() const;
 
 private:
@@ -72,8 +72,8 @@ private:
   // Whether a line of JSON is an event; VW skips those that say so. The line ends with a zero and is written over.
   bool add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples);
   void check_event(VW::workspace& all, const VW::multi_ex& examples) const;
-  // Throws, with the place in the input; where bad events are skipped it only notes and logs it.
-  void refuse_or_note(VW::workspace& all, const std::string& problem, size_t problem_line);
+  // Throws, with the place in the input; where bad events are skipped it only notes and says so.
+  void refuse_or_note(const std::string& problem, size_t problem_line);
 
   event_rules _rules;
   format _format;
@@ -89,7 +89,8 @@ private:
   size_t _event = 0;       // begun so far
   size_t _first_line = 0;  // of the event at hand
   size_t _last_line = 0;
-  std::vector<std::pair<size_t, size_t>> _skipped;  // first and last line of each
+  size_t _num_skipped = 0;
+  std::vector<std::pair<size_t, size_t>> _skipped;  // the first and last lines of runs of them
   std::unordered_set<const VW::example*> _refused;
 };
 

@@ -234,7 +234,11 @@ private:
       else if (is_but_for_case(key, "_label_cost")) { note(_cost, key, value()); }
       return;
     }
-    if (is_but_for_case(key, "_label_cost") && _at.peek() == '"') { _cost = NAN; }  // "NaN", which is refused later
+    if (key.size() > 6 && _at.peek() != 'n')  // null says nothing
+    {
+      // VW reads the word "NaN" as well, which no part of a label may be.
+      refuse(fmt::format("{} is not a number. Expected one.", std::string(key)));
+    }
     label_value(key);
   }
 
@@ -374,7 +378,7 @@ private:
       refuse(
           fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
                       "chosen action: expected the same.",
-              *_probability, _probabilities.first));
+              static_cast<float>(*_probability), static_cast<float>(_probabilities.first)));
     }
   }
 

@@ -69,6 +69,7 @@ void check_text_line(VW::string_view line, VW::label_type_t labels)
   if (bar == NONE)
   {
     if (is_command(last)) { return; }
+    if (line[0] == '{') { refuse("the line looks like JSON. Add --json or --dsjson to read it."); }
     refuse(fmt::format("the line {} has no bar. Features stand behind one: write '{} |'.", quoted(line),
         line.size() < 20 ? std::string(line) : "label"));
   }
@@ -83,9 +84,9 @@ void check_text_line(VW::string_view line, VW::label_type_t labels)
   if (is_keyword(last) || (looks_like_a_label(last, labels) && !has_outcome(before, labels)))
   {
     refuse(
-        fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write '{} |', "
-                    "or '{}| if it is a tag.",
-            quoted(last), std::string(last), "'" + std::string(last)));
+        fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write \"{} |\", "
+                    "or \"'{}|\" if it is a tag.",
+            quoted(last), std::string(last), std::string(last)));
   }
 }
 }  // namespace vw_fastcb
