@@ -77,6 +77,18 @@ private:
   std::unique_ptr<VW::io::writer> _inner;
 };
 
+// VW writes a model under another name and renames it, which would replace a link or a device.
+void save_to_a_file(std::string& path)
+{
+  std::error_code unknown;
+  if (path.empty() || !std::filesystem::exists(path, unknown)) { return; }
+  if (!std::filesystem::is_regular_file(path, unknown))
+  {
+    THROW("the model cannot be saved to " << path << ", which is not a regular file. Give the name of one.");
+  }
+  path = std::filesystem::canonical(path).string();
+}
+
 std::unique_ptr<VW::workspace> make_workspace(
     const std::vector<std::string>& arguments, driver_flags& driver, VW::io::logger& logger)
 {
@@ -87,6 +99,7 @@ std::unique_ptr<VW::workspace> make_workspace(
   auto workspace = VW::initialize(std::move(options));
   if (workspace->options->was_supplied("fastcb"))
   {
+    save_to_a_file(workspace->output_model_config.final_regressor_name);
     // VW reads a directory as an empty file.
     const auto& data = workspace->parser_runtime.data_filename;
     if (std::filesystem::is_directory(data)) { THROW("-d " << data << " is a directory. Expected a file of events."); }
@@ -188,7 +201,7 @@ int run_command_line(const std::vector<std::string>& arguments)
   }
   catch (const bad_event& e)
   {
-    logger.err_critical("vw-fastcb: {}", e.what());
+    std::cerr << "vw-fastcb: " << e.what() << '\n';  // where VW logs, predictions may go
   }
   catch (const VW::vw_exception& e)
   {

@@ -40,6 +40,14 @@ std::shared_ptr<VW::workspace> make_workspace(const std::vector<std::string>& ar
 uint32_t fixed_actions_of(VW::workspace& all)
 {
   if (!all.options->was_supplied("fastcb")) { THROW("the model was not made by --fastcb; expected one that was."); }
+  for (const char* flag : {"affix", "spelling", "redefine", "dictionary"})
+  {
+    if (all.options->was_supplied(flag))
+    {
+      THROW("--" << flag << " makes features of the words in a text, and arrays have none. Leave it out, or use "
+                 << "vw_fastcb.Workspace.");
+    }
+  }
   return all.l->is_multiline() ? 0 : all.options->get_typed_option<uint32_t>("cb_explore").value();
 }
 

@@ -354,6 +354,10 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
     }
     std::vector<VW::string_view> lines;
     VW::tokenize('\n', text, lines);
+    if (text.find("\n\n") != VW::string_view::npos)
+    {
+      refuse("it has an empty line inside, which ends an event. Give one event at a time.");
+    }
     if (lines.size() > 1 && !_several_lines)
     {
       refuse(fmt::format("it has {} lines. Expected one: give each event by itself.", lines.size()));

@@ -38,8 +38,12 @@ public:
 
   VW::label_type_t labels() const { return _rules.labels(); }
 
-  // Whether every event that the learner sees has been read, and so checked, here.
-  bool has_checked(const VW::workspace& all) const { return all.runtime_config.vw_is_main && _format != format::other; }
+  // Whether every event that the learner sees has been read, and so checked, here. Of several models that learn from
+  // the same input (--args), only one reads it.
+  bool has_checked(const VW::workspace& all) const
+  {
+    return all.runtime_config.vw_is_main && _format != format::other && _event > 0;
+  }
 
   // Events that were refused after they were read, and whose examples somebody still holds, by their first lines: when
   // they are finished, nothing is counted or printed for them. Both return whether that is news.

@@ -70,6 +70,11 @@ private:
           else if (is(key, "p")) { _probabilities = probabilities("p"); }
           else if (is(key, "pdrop")) { drop_probability(); }
           else if (is(key, "_outcomes")) { outcomes(); }
+          else if (is(key, "_multi"))
+          {
+            refuse(
+                "its actions do not stand in a context, \"c\". Use --json for events that are not entries of a log.");
+          }
           else if (key.substr(0, 6) == "_label") { label(key, /*after_context=*/_has_context); }
           else { _at.value(); }
         });
@@ -120,7 +125,17 @@ private:
     else if (key.substr(0, 6) == "_label")
     {
       if (is_but_for_case(key, "_label_cost")) { _slot_has_cost = true; }
+      if (is(key, "_label") && _labelled_actions++ > 0)
+      {
+        refuse(
+            "more than one action has a cost, or one has two labels. Only the action that was chosen has a _label, "
+            "once.");
+      }
       label_value(key);
+    }
+    else if (is_but_for_case(key.substr(0, 6), "_label"))
+    {
+      refuse(fmt::format("VW does not know {}. Expected _label, in small letters.", quoted(key)));
     }
     else { feature(); }
   }
@@ -254,9 +269,13 @@ private:
       _at.value();
       return;
     }
+    bool has_cost = false;
     _at.members(
-        [this](const json_cursor::key& inner)
+        [&](const json_cursor::key& inner)
         {
+          const bool cost = is_but_for_case(inner.text, "Cost");
+          if (cost && has_cost) { refuse("its label has two costs. Expected one."); }
+          has_cost = has_cost || cost;
           if (is_but_for_case(inner.text, "Action") && _at.at_number()) { whole_number(_at.number(), "Action"); }
           else { _at.value(); }
         });
@@ -270,6 +289,8 @@ private:
 
   void drop_probability()
   {
+    if (_has_drop_probability) { refuse("pdrop is given twice. Expected it once."); }
+    _has_drop_probability = true;
     if (!_at.at_number())
     {
       _at.value();
@@ -350,6 +371,10 @@ private:
   {
     if (_format.labels != label_type_t::CB || !_format.several_lines) { return; }
     check_ids();
+    if (_cost && _labelled_actions > 0)
+    {
+      refuse("it has a label of its own and one on an action. Expected one of the two.");
+    }
     if (!_cost && !_probability && !_action && !_index) { return; }
     if (_format.decision_service && !_has_context)
     {
@@ -416,6 +441,8 @@ private:
   const json_format& _format;
   json_facts _facts;
   bool _has_context = false;
+  bool _has_drop_probability = false;
+  size_t _labelled_actions = 0;
   size_t _slots = 0;
   std::vector<uint32_t> _ids;
   list_of_probabilities _probabilities;

@@ -66,6 +66,11 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
   check_order(types);
 
   const auto count = static_cast<size_t>(std::count(types.begin(), types.end(), ccb_example_type::ACTION));
+  const auto slots = lines.size() - 1 - count;
+  if (slots > count)
+  {
+    refuse(fmt::format("it has {} slots and {} actions. Expected at least one action per slot.", slots, count));
+  }
   std::vector<bool> taken(count, false);
   for (size_t i = count + 1; i < lines.size(); ++i)
   {

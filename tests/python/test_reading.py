@@ -75,3 +75,13 @@ def test_a_pipe_gets_each_answer_before_the_next_event(door: str) -> None:
                 assert process.stdout.readline() == "\n"
         process.stdin.close()
         assert process.wait(timeout=10) == 0
+
+
+def test_each_of_several_models_has_rules_of_its_own(tmp_path: Path) -> None:
+    log = write(tmp_path / "log", ["1:0.25:0.5 |u x\n", "2:0.75:0.5 |u y\n"])
+    lines = [f"--cb_explore 3 --fastcb -d {log} --quiet\n", "--cb_explore 3 --fastcb --cb_max_cost 0.5 --quiet\n"]
+    arguments = write(tmp_path / "arguments", lines)
+    command = [str(PROGRAM), "--args", str(arguments)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "cost 0.75 is outside [0, 0.5]" in done.stdout + done.stderr
