@@ -133,6 +133,10 @@ void refuse_flags(const options_i& options)
   require(!(flips && (options.was_supplied("cbify_cs") || options.was_supplied("cbify_ldf"))),
       "--fastcb does not go with --flip_loss_sign here: VW flips the costs of --cbify only, not those of --cbify_cs "
       "and --cbify_ldf.");
+  require(!(options.was_supplied("nn") && options.was_supplied("noconstant")),
+      "--fastcb does not go with --nn and --noconstant together: without a constant, VW's neural network changes with "
+      "each "
+      "prediction. Leave one of the two out.");
   if (!options.was_supplied("cb_explore")) { return; }
   for (const auto& refused : REFUSALS_OF_FIXED_ACTIONS)
   {

@@ -151,3 +151,7 @@ def test_an_error_is_not_among_the_predictions(tmp_path: Path) -> None:
 def test_arrays_refuse_flags_that_are_about_words(flag: str) -> None:
     with pytest.raises((RuntimeError, ValueError), match="arrays have none"):
         FastCB(3, vw_args=flag).decide([1.0, 2.0])
+
+
+def test_a_network_that_changes_with_each_prediction_is_refused() -> None:
+    assert "Leave one of the two out" in refused("--cb_explore", 3, "--fastcb", "--nn", 1, "--noconstant", "--no_stdin")

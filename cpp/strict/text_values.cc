@@ -1,0 +1,112 @@
+#include "text_values.h"
+
+#include "bad_event.h"
+
+#include "fmt/format.h"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+namespace vw_fastcb
+{
+namespace
+{
+bool ends_a_value(VW::string_view text, size_t at)
+{
+  return at >= text.size() || text[at] == ' ' || text[at] == '\t' || text[at] == '|' || text[at] == '\r';
+}
+
+// What follows a colon: VW reads nothing, a lone sign or a lone point as 0, and then drops the feature.
+void check_value_at(VW::string_view features, size_t at)
+{
+  size_t digit = at;
+  while (digit < features.size() && (features[digit] == '-' || features[digit] == '+' || features[digit] == '.'))
+  {
+    ++digit;
+  }
+  if (!ends_a_value(features, digit)) { return; }
+  refuse(fmt::format("a colon in {} is not followed by a value. Give one, or leave the colon out.",
+      quoted(features.substr(at < 20 ? 0 : at - 20))));
+}
+
+// VW keeps the exponent of a number in eight bits: 1e256 would be read as 1.
+void check_exponent_at(VW::string_view features, size_t e)
+{
+  const auto of_number = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+'; };
+  size_t first = e;
+  while (first > 0 && of_number(features[first - 1])) { --first; }
+  size_t last = e + 1;
+  while (last < features.size() && of_number(features[last])) { ++last; }
+  const bool is_value = first > 0 && first < e && features[first - 1] == ':' && ends_a_value(features, last);
+  if (!is_value) { return; }
+  int exponent = 0;
+  auto digits = features.substr(e + 1, last - e - 1);
+  if (!digits.empty() && digits[0] == '+') { digits.remove_prefix(1); }
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  constexpr int LARGEST = 80;  // with the decimals, of which VW counts up to 35
+  if (read.ec == std::errc() && read.ptr == digits.data() + digits.size() && std::abs(exponent) <= LARGEST) { return; }
+  refuse(fmt::format("the value {} has an exponent that VW cannot read. Expected a number in single precision, or 0.",
+      quoted(features.substr(first, last - first))));
+}
+
+// A colon that is not followed by a digit, and an e behind a digit, need a closer look.
+void check_value_near(VW::string_view features, size_t i)
+{
+  const char c = features[i];
+  const char before = features[i - 1];
+  if (c == ':') { check_value_at(features, i + 1); }
+  else if ((c == 'e' || c == 'E') && ((before >= '0' && before <= '9') || before == '.'))
+  {
+    check_exponent_at(features, i);
+  }
+}
+
+#ifdef __AVX2__
+// Which of the 32 characters from `at` on need one. The characters before and behind them are read, too.
+uint32_t suspects(const char* at)
+{
+  const auto load = [](const char* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); };
+  const auto between = [](__m256i bytes, char below, char above)
+  {
+    return _mm256_and_si256(
+        _mm256_cmpgt_epi8(bytes, _mm256_set1_epi8(below)), _mm256_cmpgt_epi8(_mm256_set1_epi8(above), bytes));
+  };
+  const auto here = load(at);
+  const auto colon = _mm256_cmpeq_epi8(here, _mm256_set1_epi8(':'));
+  const auto e = _mm256_cmpeq_epi8(_mm256_or_si256(here, _mm256_set1_epi8(0x20)), _mm256_set1_epi8('e'));
+  const auto no_digit_behind = _mm256_andnot_si256(between(load(at + 1), '0' - 1, '9' + 1), colon);
+  const auto behind_a_digit = _mm256_and_si256(between(load(at - 1), '.' - 1, '9' + 1), e);
+  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_or_si256(no_digit_behind, behind_a_digit)));
+}
+#endif
+}  // namespace
+
+void check_text_values(VW::string_view features)
+{
+  size_t i = 1;
+#ifdef __AVX2__
+  constexpr size_t BLOCK = 32;
+  const auto check_block = [features](size_t from)
+  {
+    for (auto found = suspects(features.data() + from); found != 0; found &= found - 1)
+    {
+      check_value_near(features, from + static_cast<size_t>(__builtin_ctz(found)));
+    }
+  };
+  if (features.size() > BLOCK + 1)
+  {
+    const size_t last = features.size() - 1 - BLOCK;  // the last block overlaps the one before
+    for (; i < last; i += BLOCK) { check_block(i); }
+    check_block(last);
+    i = features.size() - 1;  // a block cannot look behind the last character
+  }
+#endif
+  for (; i < features.size(); ++i) { check_value_near(features, i); }
+}
+}  // namespace vw_fastcb
