@@ -45,10 +45,10 @@ public:
     return all.runtime_config.vw_is_main && _format != format::other && _event > 0;
   }
 
-  // Events that were refused after they were read, and whose examples somebody still holds, by their first lines: when
-  // they are finished, nothing is counted or printed for them. Both return whether that is news.
-  bool remember_refusal(const VW::example* first_line) { return _refused.insert(first_line).second; }
-  bool forget_refusal(const VW::example* first_line) { return !_refused.empty() && _refused.erase(first_line) > 0; }
+  // The lines of events that were refused after they were read, and that somebody still holds: when they are finished,
+  // nothing is counted or printed for them. Both return whether that is news.
+  bool remember_refusal(const VW::example* line) { return _refused.insert(line).second; }
+  bool forget_refusal(const VW::example* line) { return !_refused.empty() && _refused.erase(line) > 0; }
 
   // Says on stderr how many events were skipped, and where they stand. Throws where all of them were.
   void report() const;

@@ -48,8 +48,22 @@ vw_fastcb::event_reader& reader_of(stage& data)
   return *data.reader;
 }
 
-const VW::example* first_line(const VW::example& event) { return &event; }
-const VW::example* first_line(const VW::multi_ex& event) { return event.empty() ? nullptr : event[0]; }
+// By all of its lines: a caller may finish some of them only, or in another order.
+bool remember_refusal(stage& data, const VW::example& line) { return data.reader->remember_refusal(&line); }
+bool remember_refusal(stage& data, const VW::multi_ex& lines)
+{
+  bool news = false;
+  for (const auto* line : lines) { news = data.reader->remember_refusal(line) || news; }
+  return news;
+}
+
+bool forget_refusal(stage& data, const VW::example& line) { return data.reader->forget_refusal(&line); }
+bool forget_refusal(stage& data, const VW::multi_ex& lines)
+{
+  bool news = false;
+  for (const auto* line : lines) { news = data.reader->forget_refusal(line) || news; }
+  return news;
+}
 
 // VW counts lines when it sets them up, and holds out every Nth: refused ones must not move the others.
 void count_for_holdout(stage& data, int lines)
@@ -66,11 +80,11 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
     if (!reader_of(data).has_checked(*data.all)) { data.rules.check(event); }
     if (is_learn) { base.learn(event); }
     else { base.predict(event); }
-    if (data.reader->forget_refusal(first_line(event))) { count_for_holdout(data, 1); }
+    if (forget_refusal(data, event)) { count_for_holdout(data, 1); }
   }
   catch (...)
   {
-    if (data.reader->remember_refusal(first_line(event))) { count_for_holdout(data, -1); }
+    if (remember_refusal(data, event)) { count_for_holdout(data, -1); }
     throw;
   }
 }
@@ -108,7 +122,8 @@ std::string printed(const VW::multi_ex& lines, VW::prediction_type_t type)
 template <typename Event>
 void finish(VW::workspace& all, stage& data, Event& event)
 {
-  if (reader_of(data).forget_refusal(first_line(event)))
+  reader_of(data);
+  if (forget_refusal(data, event))
   {
     VW::finish_example(all, event);
     return;

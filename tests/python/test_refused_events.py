@@ -506,3 +506,16 @@ assert (Path(folder) / "first").read_bytes() == (Path(folder) / "second").read_b
 def test_refused_examples_may_be_finished_like_any_other(flags: str, bad: str, tmp_path: Path) -> None:
     """`try: learn(examples) finally: finish_example(examples)` is how VW's users write it."""
     in_child(FINISH, f"{flags} --fastcb --quiet", re.sub(":1e3[09]", ":0.5", bad), bad, str(tmp_path))
+
+
+@pytest.mark.parametrize("pick", [lambda lines: lines[::-1], lambda lines: lines[1:]], ids=["reversed", "some"])
+def test_lines_of_a_refused_event_may_be_finished_in_any_way(pick: Any, tmp_path: Path) -> None:
+    with workspace(ADF_TEXT.flags) as first, workspace(ADF_TEXT.flags) as second:
+        examples = first.parse(ADF_TEXT.event("1:7:0.5"))
+        with pytest.raises(RuntimeError):
+            first.learn(examples)
+        first.finish_example(pick(examples))
+        for vw, name in ((first, "first"), (second, "second")):
+            vw.learn(ADF_TEXT.good)
+            vw.save(tmp_path / name)
+        assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
