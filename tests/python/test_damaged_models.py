@@ -19,9 +19,13 @@ import pytest
 from support import PROGRAM, Event, events, ok, refused, run, stock, write
 from vw_fastcb import Workspace
 
-ADF = ("--cb_explore_adf", "--fastcb")
-FIXED = ("--cb_explore", "4", "--fastcb")
+# Few weights: a model is loaded thousands of times here, and each time VW allocates all of them.
+ADF = ("--cb_explore_adf", "--fastcb", "-b", "10")
+FIXED = ("--cb_explore", "4", "--fastcb", "-b", "10")
 MAGIC = b"fastcb03"  # where FastCB's block begins in a model
+KILLS = pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 20))]
+)
 IN_DELETE = 0x200  # an event of inotify(7)
 
 
@@ -71,16 +75,23 @@ def assert_refused_by_python(path: Path, *flags: str) -> None:
         Workspace(arg_list=["-i", str(path), "--quiet", *flags])
 
 
-def lengths(content: bytes) -> list[int]:
-    """Every length in the header, FastCB's block and the first weights; then every 29th, and all but the last byte."""
-    return [*range(400), *range(400, len(content) - 1, 29), len(content) - 1]
+THOROUGH = pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
-def test_every_truncated_model_is_refused_in_python(model: Model, tmp_path: Path) -> None:
+def lengths(content: bytes, thorough: bool = False) -> list[int]:
+    """Every length in the header and FastCB's block; then every 29th, and all but the last byte. Or all of them."""
+    if thorough:
+        return [*range(len(content))]
+    block = content.index(MAGIC)
+    return [*range(block + 70), *range(block + 70, len(content) - 1, 29), len(content) - 1]
+
+
+@THOROUGH
+def test_every_truncated_model_is_refused_in_python(model: Model, thorough: bool, tmp_path: Path) -> None:
     content = model.content
     assert 50 < content.index(MAGIC) < 200
     path = tmp_path / "cut.model"
-    for length in lengths(content):
+    for length in lengths(content, thorough):
         path.write_bytes(content[:length])
         assert_refused_by_python(path, *(model.flags if length % 3 == 0 else ()))
 
@@ -89,19 +100,20 @@ def test_every_truncated_model_is_refused_in_python(model: Model, tmp_path: Path
 def test_a_truncated_model_is_refused_by_the_program(model: Model, repeat_flags: bool, tmp_path: Path) -> None:
     content = model.content
     path = tmp_path / "cut.model"
-    # Python tries the lengths between: a process for each would take a minute.
+    # Python tries the lengths between.
     block = content.index(MAGIC)
     for length in {0, 1, 4, 11, 16, 17, 30, 44, block - 1, *range(block, block + 34, 3), *lengths(content)[::13]}:
         path.write_bytes(content[:length])
         assert_refused_by_the_program(path, model.data, *(model.flags if repeat_flags else ()))
 
 
-def test_a_model_with_any_byte_of_its_state_altered_is_refused(model: Model, tmp_path: Path) -> None:
+@THOROUGH
+def test_a_model_with_any_byte_of_its_state_altered_is_refused(model: Model, thorough: bool, tmp_path: Path) -> None:
     content = model.content
     path = tmp_path / "altered.model"
     accepted = []
     positions = range(content.index(MAGIC), len(content))
-    for position in [*positions[:150], *positions[150::11]]:
+    for position in positions if thorough else [*positions[:80], *positions[80::17]]:
         for mask in (0x01, 0x80):
             path.write_bytes(content[:position] + bytes([content[position] ^ mask]) + content[position + 1 :])
             try:
@@ -308,7 +320,7 @@ def test_the_program_replaces_a_saved_model_without_removing_it_first(model: Mod
     assert "model" not in removed
 
 
-@pytest.mark.parametrize("seed", range(10))
+@KILLS
 def test_a_killed_save_leaves_a_complete_model(seed: int, saving: tuple[subprocess.Popen[bytes], Path]) -> None:
     process, path = saving
     time.sleep(0.05 * random.Random(seed).random())
@@ -317,7 +329,7 @@ def test_a_killed_save_leaves_a_complete_model(seed: int, saving: tuple[subproce
     Workspace(arg_list=["-i", str(path), "--quiet"]).finish()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@KILLS
 def test_a_killed_program_leaves_a_complete_model_of_each_pass(seed: int, tmp_path: Path) -> None:
     data = write(tmp_path / "data", map(Event.fixed, events(200)))
     arguments = [*FIXED, "--random_weights", "-d", data, "-k", "--cache_file", tmp_path / "cache", "--passes", 1000]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bad_events import workspace
-from support import ok, refused, run, write
+from support import ok, refused, run_program, write
 from vw_fastcb import FastCB
 
 GOOD = "1:0.25:0.5 |u x:0.5"
@@ -142,7 +142,7 @@ def test_a_model_goes_to_a_regular_file(tmp_path: Path) -> None:
 
 def test_an_error_is_not_among_the_predictions(tmp_path: Path) -> None:
     log = write(tmp_path / "log", [f"{GOOD}\n", "1:7:0.5 |u x\n"])
-    done = run("--cb_explore", 3, "--fastcb", "--quiet", "-d", log, "-p", "/dev/stdout")
+    done = run_program("--cb_explore", 3, "--fastcb", "--quiet", "-d", log, "-p", "/dev/stdout")
     assert "bad event" in done.stderr
     assert "bad event" not in done.stdout
 
