@@ -106,7 +106,7 @@ def assert_pmfs(pmfs: Iterable[dict[int, float] | Sequence[float]]) -> None:
     for pmf in pmfs:
         values = list(pmf.values()) if isinstance(pmf, dict) else list(pmf)
         assert all(math.isfinite(p) and p >= 0 for p in values)
-        assert abs(math.fsum(values) - 1) < 1e-5 if isinstance(pmf, dict) else abs(math.fsum(values) - 1) < 1e-6
+        assert abs(math.fsum(values) - 1) < 1e-6
         count += 1
     assert count > 0
 

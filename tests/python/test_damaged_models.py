@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -67,11 +68,15 @@ def model(models: dict[str, Model], request: pytest.FixtureRequest) -> Model:
 def assert_refused_by_the_program(path: Path, data: Path, *flags: str) -> None:
     result = run("-i", path, "-t", "-d", data, *flags, timeout=20)
     assert result.returncode == 1, f"exit code {result.returncode}: {result.stdout}{result.stderr}"
-    assert "[critical] vw-fastcb" in result.stdout + result.stderr
+    assert re.search(rf"\[critical\] vw-fastcb .*({PROBLEM})", result.stdout + result.stderr)
+
+
+# VW's own words for a file that it cannot read, our sentences, and flags that contradict the model.
+PROBLEM = r"model|Unexpected end of file|bits allowed|--\w+"
 
 
 def assert_refused_by_python(path: Path, *flags: str) -> None:
-    with pytest.raises(RuntimeError, match=r"\w"):
+    with pytest.raises(RuntimeError, match=PROBLEM):
         Workspace(arg_list=["-i", str(path), "--quiet", *flags])
 
 
@@ -214,7 +219,7 @@ def test_a_flag_that_only_the_model_has_is_said_to_come_from_it(models: dict[str
     path = tmp_path / "stock.model"
     stock("--cb_explore_adf", "--squarecb", "-d", models["adf"].data, "-f", path, "--quiet")
     said = refused("-i", path, "--fastcb", "-d", models["adf"].data)
-    assert "the model that -i names has kept it" in said
+    assert "it comes from the model that -i names, which was not made with --fastcb" in said
     assert "the model that -i names" not in refused("--cb_explore_adf", "--squarecb", "--fastcb")
 
 
@@ -245,10 +250,9 @@ def test_a_refused_model_leaves_the_file_to_be_written_alone(model: Model, tmp_p
     path, target = tmp_path / "cut.model", tmp_path / "target.model"
     path.write_bytes(model.content[:-1])
     target.write_bytes(model.content)
-    result = run("-i", path, "-d", model.data, "-f", target)
-    assert result.returncode == 1
+    assert "the model file is damaged" in refused("-i", path, "-d", model.data, "-f", target)
     assert target.read_bytes() == model.content
-    assert not Path(f"{target}.writing").exists()
+    assert sorted(tmp_path.iterdir()) == [path, target]
 
 
 def test_the_intact_model_is_accepted_with_and_without_its_flags(model: Model) -> None:

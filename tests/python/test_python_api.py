@@ -315,6 +315,6 @@ def test_a_workspace_that_could_not_save_raises_once(tmp_path):
     (tmp_path / "file").touch()
     vw = vw_fastcb.Workspace(f"--cb_explore 2 --fastcb --quiet -f {tmp_path}/file/model")
     vw.learn("1:0.5:0.5 | a")
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="the model could not be saved to"):
         vw.finish()
     vw.finish()

@@ -91,7 +91,7 @@ import importlib, sys, psutil
 module, flags, model, gives_back = sys.argv[1:]
 api = importlib.import_module(module)
 line = ["shared | u", "0:0.5:0.5 | a", "| b"] if "adf" in flags else "1:0.5:0.5 | a b c"
-with api.Workspace(flags) as vw:
+with api.Workspace(f"{flags} -b 10") as vw:  # few weights, so that what grows is a leak
     vw.learn(line)
     vw.save(model)
 
@@ -121,16 +121,16 @@ def growth_on_reload(module: str, flags: str, model: Path, gives_back: bool) -> 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
 def test_2516_loading_a_model_again_and_again_keeps_memory_flat(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=True) < 3
+    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=True) < 1
 
 
 def test_4713_stock_grows_on_reload_where_examples_are_not_given_back(tmp_path: Path) -> None:
-    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 6
+    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 10
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
 def test_4713_memory_stays_flat_on_reload_where_examples_are_not_given_back(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=False) < 3
+    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=False) < 1
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 4 --fastcb --quiet"], ids=["adf", "fixed"])
