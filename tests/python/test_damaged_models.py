@@ -72,7 +72,7 @@ def assert_refused_by_the_program(path: Path, data: Path, *flags: str) -> None:
 
 
 # VW's own words for a file that it cannot read, our sentences, and flags that contradict the model.
-PROBLEM = r"model|Unexpected end of file|bits allowed|--\w+"
+PROBLEM = r"model|Unexpected end of file|bits allowed|--\w+|Disagreeing option values"
 
 
 def assert_refused_by_python(path: Path, *flags: str) -> None:
@@ -209,7 +209,7 @@ def test_a_stock_model_is_refused(
 ) -> None:
     path = tmp_path / "stock.model"
     like = models[door]
-    stock(*made_with, "-d", like.data, "-f", path, "--quiet")
+    stock(*made_with, "-b", 10, "-d", like.data, "-f", path, "--quiet")
     for flags in (("--fastcb",), like.flags):
         assert_refused_by_the_program(path, like.data, *flags)
         assert_refused_by_python(path, *flags)
@@ -225,7 +225,7 @@ def test_a_flag_that_only_the_model_has_is_said_to_come_from_it(models: dict[str
 
 def test_a_regression_model_is_refused(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "regression.model"
-    stock("-d", write(tmp_path / "data", ["1 | a\n", "0 | b\n"]), "-f", path, "--quiet")
+    stock("-b", 10, "-d", write(tmp_path / "data", ["1 | a\n", "0 | b\n"]), "-f", path, "--quiet")
     assert_refused_by_the_program(path, model.data, *model.flags)
     assert_refused_by_python(path, *model.flags)
 
