@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 std::string complaint(const std::string& path) { return "the model could not be saved to " + path; }
 
-// The file that a link leads to, even if it is not there yet.
-std::string behind_links(const std::string& path)
+// The file that a link points to, even if it does not exist yet.
+std::string target_of_links(const std::string& path)
 {
   constexpr int MOST_LINKS = 40;  // as many as Linux follows
   fs::path file = path;
@@ -46,7 +46,7 @@ void check_model_path(const std::string& path)
   }
 }
 
-model_file::model_file(const std::string& path, bool strict) : _path(strict ? behind_links(path) : path)
+model_file::model_file(const std::string& path, bool strict) : _path(strict ? target_of_links(path) : path)
 {
   if (strict) { check_model_path(_path); }
   _temporary = fmt::format("{}.{:08x}.writing", _path, std::random_device()());

@@ -1,5 +1,5 @@
-// The file that a model is saved to. It is written under another name first and then takes the place of the old one in
-// one step, so that whatever stands under the model's own name is a complete model, even where a save is killed.
+// The file that a model is saved to. It is written under a temporary name first and then replaces the old file in one
+// step. So the file under the model's own name is always a complete model, even if a save is killed.
 #pragma once
 
 #include "vw/io/io_adapter.h"
@@ -15,22 +15,22 @@ void check_model_path(const std::string& path);
 class model_file
 {
 public:
-  // `strict` follows links and refuses what is not a regular file, as check_model_path does. Stock VW does neither.
+  // `strict` follows links and refuses anything but a regular file, like check_model_path. Stock VW does neither.
   model_file(const std::string& path, bool strict);
 
-  // Removes what was written unless `replace` has put it in its place.
+  // Removes the temporary file unless `replace` was called.
   ~model_file();
   model_file(const model_file&) = delete;
   model_file& operator=(const model_file&) = delete;
 
   std::unique_ptr<VW::io::writer> open();
 
-  // To be called when everything is written and closed.
+  // Call it when everything is written and closed.
   void replace();
 
 private:
   std::string _path;
-  std::string _temporary;  // unlike that of any other save: several processes may save to one path
+  std::string _temporary;  // a new name per save: several processes may save to one path
   bool _is_written = false;
 };
 }  // namespace vw_fastcb

@@ -95,7 +95,7 @@ private:
 
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
-  VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
+  VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
   bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
   slot_scorer _slot_scorer;

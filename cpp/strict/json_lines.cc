@@ -366,10 +366,7 @@ private:
   {
     if (_format.labels != label_type_t::CB || !_format.several_lines) { return; }
     check_ids();
-    if (_cost && _labelled_actions > 0)
-    {
-      refuse("it has a label of its own and one on an action. Give one of the two.");
-    }
+    if (_cost && _labelled_actions > 0) { refuse("the event has a label, and so has an action. Give one of the two."); }
     if (!_cost && !_probability && !_action && !_index) { return; }
     if (_format.decision_service && !_has_context)
     {

@@ -216,7 +216,7 @@ size_t observed_action(const VW::multi_ex& lines, const cost_range& range)
     {
       if (is_shared_mark(entry))
       {
-        refuse("a shared line stands among the actions. Only the first line of an event can be 'shared'.");
+        refuse("there is a shared line among the actions. Only the first line of an event can be 'shared'.");
       }
       if (says_nothing(entry))
       {

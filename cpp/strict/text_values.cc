@@ -81,9 +81,9 @@ uint32_t suspects(const char* at)
   const auto here = load(at);
   const auto colon = _mm256_cmpeq_epi8(here, _mm256_set1_epi8(':'));
   const auto e = _mm256_cmpeq_epi8(_mm256_or_si256(here, _mm256_set1_epi8(0x20)), _mm256_set1_epi8('e'));
-  const auto no_digit_behind = _mm256_andnot_si256(between(load(at + 1), '0' - 1, '9' + 1), colon);
-  const auto behind_a_digit = _mm256_and_si256(between(load(at - 1), '.' - 1, '9' + 1), e);
-  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_or_si256(no_digit_behind, behind_a_digit)));
+  const auto no_digit_after = _mm256_andnot_si256(between(load(at + 1), '0' - 1, '9' + 1), colon);
+  const auto after_a_digit = _mm256_and_si256(between(load(at - 1), '.' - 1, '9' + 1), e);
+  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_or_si256(no_digit_after, after_a_digit)));
 }
 #endif
 }  // namespace
