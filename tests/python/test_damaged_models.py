@@ -23,7 +23,7 @@ from vw_fastcb import Workspace
 # Few weights: a model is loaded thousands of times here, and each time VW allocates all of them.
 ADF = ("--cb_explore_adf", "--fastcb", "-b", "10")
 FIXED = ("--cb_explore", "4", "--fastcb", "-b", "10")
-MAGIC = b"fastcb03"  # where FastCB's block begins in a model
+MAGIC = b"fastcb0"  # the start of FastCB's block in a model; the number of its format follows
 KILLS = pytest.mark.parametrize(
     "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 20))]
 )
@@ -88,7 +88,7 @@ def lengths(content: bytes, thorough: bool = False) -> list[int]:
     if thorough:
         return [*range(len(content))]
     block = content.index(MAGIC)
-    return [*range(block + 70), *range(block + 70, len(content) - 1, 29), len(content) - 1]
+    return [*range(block + 80), *range(block + 80, len(content) - 1, 29), len(content) - 1]
 
 
 @THOROUGH
