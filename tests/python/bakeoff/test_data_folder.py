@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, folder
-from vw_fastcb.bakeoff.data.formats.target import choose
+from vw_fastcb.bakeoff.data.table import choose_target
 
 ROWS = 40
 SIZES = [float(i % 7) + 0.5 for i in range(ROWS)]
@@ -67,7 +67,7 @@ def test_the_target_can_be_named_or_numbered(tmp_path, target):
     ],
 )
 def test_y_is_the_class_only_at_an_end_and_class_target_and_label_anywhere(columns, target):
-    assert choose("a", columns.split(","), None) == target
+    assert choose_target("a", columns.split(","), None) == target
 
 
 def test_the_target_can_be_counted_from_the_end(tmp_path):
@@ -108,7 +108,7 @@ def test_the_first_note_says_which_column_is_the_class(tmp_path):
     csv, vw, npz = (entry.load().notes[0] for entry in folder(tmp_path))
 
     assert csv == "the class is the column 'outcome' (no, yes)"
-    assert vw == "the class is what stands first in a line (no, yes)"
+    assert vw == "the class is the label of each line (no, yes)"
     assert npz == "the class is the column 'y' (7 classes: 0, 1, 2, 3, 4, …)"
 
 
@@ -306,7 +306,7 @@ def test_wide_vw_text_stays_sparse(tmp_path):
 ARFF_HEAD = "@relation r\n@attribute a real\n@attribute class {x,y}\n@data\n"
 
 BROKEN = {
-    "empty.csv": (b"", r"0 line\(s\) of text"),
+    "empty.csv": (b"", r"has no line of text; expected a table"),
     "ragged.csv": (b"1,2,a\n3,4\n5,6,b\n", "ragged.csv: line 2 has 2 values, the others have 3"),
     "late.csv": (b"1,2,a\n" * 300 + b"1,2,3,4,b\n", "late.csv: line 301 has 5 values, the others have 3"),
     "late-short.csv": (b"1,2,a\n\n" * 300 + b"1,2\n" + b"3,4,b\n" * 9, "line 601 has 2 values, the others have 3"),

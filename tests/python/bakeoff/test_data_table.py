@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset
-from vw_fastcb.bakeoff.data.duplicates import content_key
+from vw_fastcb.bakeoff.data.dataset import content_key
 from vw_fastcb.bakeoff.data.table import dataset_from_table
 
 

@@ -12,8 +12,9 @@ from bakeoff.synthetic import datasets, results, write_store
 from vw_fastcb.bakeoff import report
 from vw_fastcb.bakeoff.analysis import analyse
 from vw_fastcb.bakeoff.report.document import MINUS, MISSING
-from vw_fastcb.bakeoff.report.look import colour
-from vw_fastcb.bakeoff.report.sentences import three_sentences
+from vw_fastcb.bakeoff.report.style import colour
+from vw_fastcb.bakeoff.report.summary import sentences as said
+from vw_fastcb.bakeoff.store import load_run
 
 
 def frame(**losses: float):
@@ -23,7 +24,7 @@ def frame(**losses: float):
 
 
 def sentences(rows) -> str:
-    text = " ".join(three_sentences(analyse(rows, datasets(sorted(set(rows["dataset"]))))))
+    text = " ".join(said(analyse(rows, datasets(sorted(set(rows["dataset"]))))))
     return text.replace(MINUS, "-")
 
 
@@ -88,7 +89,7 @@ SPARE = {
 def test_a_report_is_written_of_little(tmp_path, losses):
     rows = frame(**losses)
     store = write_store(tmp_path / "store.sqlite", rows, datasets(sorted(set(rows["dataset"]))))
-    page = report.write(store, tmp_path / "report").read_text(encoding="utf-8")
+    page = report.write(load_run(store), tmp_path / "report").read_text(encoding="utf-8")
     assert "What it shows" in page
     assert ">nan" not in page
     assert "there are none to draw" in page
@@ -96,7 +97,7 @@ def test_a_report_is_written_of_little(tmp_path, losses):
 
 def test_a_report_of_one_set_is_written(tmp_path):
     rows = results([("one", "FastCB.L", 0.1), ("one", "SquareCB.L", 0.2), ("one", "Supervised.L", 0.1)])
-    page = report.write(write_store(tmp_path / "s.sqlite", rows, datasets(["one"])), tmp_path / "r")
+    page = report.write(load_run(write_store(tmp_path / "s.sqlite", rows, datasets(["one"]))), tmp_path / "r")
     text = page.read_text(encoding="utf-8")
     assert "needs sets to hold out: here are too few" in text
     assert ">nan" not in text
@@ -105,7 +106,9 @@ def test_a_report_of_one_set_is_written(tmp_path):
 def written(folder, rows, facts=None, curves=(), broken=()):
     """The folder of a report."""
     facts = datasets(sorted(set(rows["dataset"]))) if facts is None else facts
-    return report.write(write_store(folder / "s.sqlite", rows, facts, curves, broken=broken), folder / "r").parent
+    return report.write(
+        load_run(write_store(folder / "s.sqlite", rows, facts, curves, broken=broken)), folder / "r"
+    ).parent
 
 
 def words(folder) -> str:
@@ -124,7 +127,7 @@ def test_one_is_followed_by_a_singular(tmp_path):
     text = words(folder)
     assert "chosen on 1 held-out set, only" in text
     assert "Table 2. One configuration: 1 set**" in text
-    assert "1 set that could not be used" in text
+    assert "1 set left out" in text
 
 
 def test_one_subset_is_a_subset(tmp_path):
@@ -160,7 +163,7 @@ def test_a_run_without_rivals_tells_what_its_pictures_and_shuffles_show(tmp_path
 def test_a_set_that_broke_later_is_said_to_be_counted(tmp_path):
     broken = [("set3", "folder", "cannot be read"), ("other", "folder", "no rows")]
     text = words(written(tmp_path, frame(FastCB_L=0.1, SquareCB_L=0.2), broken=broken))
-    assert "2 sets that could not be used, 1 of them with earlier results, which are counted" in text
+    assert "2 sets left out, 1 of them with earlier results, which are counted" in text
     assert "| set3 | folder | cannot be read | counted in all tables |" in text
     assert f"| other | folder | no rows | {MISSING} |" in text
 
@@ -170,7 +173,7 @@ def test_curves_are_drawn_where_they_were_kept(tmp_path):
     random = np.random.default_rng(0)
     curves = [("set3", name, s, random.random(300) < 0.2) for name in ("FastCB.L", "Supervised.L") for s in (1, 2)]
     store = write_store(tmp_path / "s.sqlite", rows, datasets([f"set{i}" for i in range(10)]), curves)
-    page = report.write(store, tmp_path / "r").read_text(encoding="utf-8")
+    page = report.write(load_run(store), tmp_path / "r").read_text(encoding="utf-8")
     assert "over 2 shuffles" in page
     assert (tmp_path / "r" / "pictures" / "curves_set3.png").is_file()
 
@@ -179,7 +182,7 @@ def test_a_set_that_is_not_finished_is_left_out_and_named(tmp_path):
     rows = frame(FastCB_L=0.1, SquareCB_L=0.2, floor=0.05)
     rows = rows.drop(rows[(rows["dataset"] == "set7") & (rows["algorithm"] == "SquareCB.L")].index)
     store = write_store(tmp_path / "s.sqlite", rows, datasets([f"set{i}" for i in range(10)]))
-    page = report.write(store, tmp_path / "r").read_text(encoding="utf-8")
+    page = report.write(load_run(store), tmp_path / "r").read_text(encoding="utf-8")
     assert "Left out because their grid is not complete: set7." in page
     assert "9 classification sets" in page
     assert "<strong>1 more set</strong> with an incomplete grid is left out (named under “Data”)" in page
@@ -194,14 +197,14 @@ def test_where_no_set_is_finished_that_is_all_there_is_to_say(tmp_path):
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path):
     with pytest.raises(FileNotFoundError, match="run `fastcb bakeoff` first"):
-        report.write(tmp_path / "no.sqlite", tmp_path / "r")
+        report.write(load_run(tmp_path / "no.sqlite"), tmp_path / "r")
     assert not (tmp_path / "no.sqlite").exists()
 
 
 def test_an_empty_store_says_so(tmp_path):
     store = write_store(tmp_path / "s.sqlite", frame(FastCB_L=0.1).iloc[:0], datasets([]))
     with pytest.raises(ValueError, match="has no results yet"):
-        report.write(store, tmp_path / "r")
+        report.write(load_run(store), tmp_path / "r")
 
 
 def test_an_algorithm_has_one_colour():

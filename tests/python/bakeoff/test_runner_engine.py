@@ -10,10 +10,9 @@ import scipy.sparse
 
 from support import ok
 from vw_fastcb import _engine
-from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm, Configuration
 from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
-from vw_fastcb.bakeoff.text import vw_lines
-from vw_fastcb.bakeoff.work import Unit, layout_for, order_of_rows, run_unit
+from vw_fastcb.bakeoff.grid import BUILT_IN, Algorithm, Configuration
+from vw_fastcb.bakeoff.passes import Unit, layout_for, order_of_rows, run_unit, vw_lines
 
 _ROUNDS = 300
 _SETS = {

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vw_fastcb.bakeoff.analysis.significance import verdict
-from vw_fastcb.bakeoff.analysis.tables import head_to_head
-from vw_fastcb.bakeoff.analysis.tuning import configuration_losses, rounds_of
+from vw_fastcb.bakeoff.analysis.comparison import head_to_head, verdict
+from vw_fastcb.bakeoff.analysis.losses import configuration_losses, rounds_of
 
 PAPER_SHARE = 200 / 516
 DRAWS = 20

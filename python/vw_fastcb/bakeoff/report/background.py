@@ -8,8 +8,8 @@ import pandas as pd
 
 from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import ONE_CLASS_RULES, Findings
-from vw_fastcb.bakeoff.analysis.names import in_order
-from vw_fastcb.bakeoff.analysis.tuning import grid_of
+from vw_fastcb.bakeoff.analysis.losses import grid_of
+from vw_fastcb.bakeoff.analysis.paper import in_order
 from vw_fastcb.bakeoff.report.document import (
     Block,
     Bullets,
@@ -23,7 +23,7 @@ from vw_fastcb.bakeoff.report.document import (
     number,
     plural,
 )
-from vw_fastcb.bakeoff.report.run import Run
+from vw_fastcb.bakeoff.store import Run
 
 _OWN_TARGETS = ("r/", "statsmodels/")
 _FIRST = ("command", "grid", "seed", "max_rows", "backend", "workers", "started", "finished", "seconds")
@@ -80,7 +80,7 @@ def _algorithms(found: Findings) -> Table:
         listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()))
         rows.append((name, configurations, steps, configurations * steps, runs["dataset"].nunique(), listed))
     names = ["algorithm", "configurations", "steps", "passes_per_set", "sets", "step_sizes"]
-    titles = ["algorithm", "configurations", "steps", "passes a set", "sets", "step sizes"]
+    titles = ["algorithm", "configurations", "steps", "passes per set", "sets", "step sizes"]
     columns = [
         Column(key, title, numeric=key not in {"algorithm", "step_sizes"})
         for key, title in zip(names, titles, strict=True)
@@ -153,13 +153,13 @@ def _broken(run: Run, found: Findings) -> Folded:
     """The sets that could not be used; a store that is older than the damage may have results of theirs."""
     frame = run.broken[["name", "source", "reason"]].copy()
     columns = [Column(key, title, numeric=False) for key, title in zip(frame, ("set", "source", "reason"), strict=True)]
-    title = f"{counted(len(frame), 'set')} that could not be used"
+    title = f"{counted(len(frame), 'set')} left out"
     earlier = frame["name"].isin(found.datasets["name"])
     if earlier.any():
         frame["earlier_results"] = earlier.map({True: "counted in all tables"})
         columns.append(Column("earlier_results", "earlier results", numeric=False))
         title += f", {earlier.sum()} of them with earlier results, which are counted"
-    return Folded(title, [Table("broken", "Sets that could not be used", frame, columns)])
+    return Folded(title, [Table("broken", "Sets left out, and why", frame, columns)])
 
 
 def _range(values: pd.Series, noun: str) -> str:

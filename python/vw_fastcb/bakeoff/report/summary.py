@@ -1,24 +1,120 @@
-"""What the numbers say, in three sentences: whatever they say, also where FastCB.L loses."""
+"""The top of the report, what the numbers say in a few sentences, and the order in which the rest follows.
+
+The sentences say whatever the numbers say, also where FastCB.L loses.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from vw_fastcb.bakeoff.analysis import paper
+from vw_fastcb.bakeoff.analysis import best_bandits, paper
+from vw_fastcb.bakeoff.analysis.comparison import SMALL_LSTAR
 from vw_fastcb.bakeoff.analysis.findings import Findings
-from vw_fastcb.bakeoff.analysis.names import FASTCB, SQUARECB_LOGISTIC, SQUARECB_SQUARE, SUPERVISED
-from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR
-from vw_fastcb.bakeoff.report.document import MINUS, counted, literal, plural, score, share
+from vw_fastcb.bakeoff.analysis.paper import FASTCB, SQUARECB_LOGISTIC, SQUARECB_SQUARE, SUPERVISED
+from vw_fastcb.bakeoff.report.background import background
+from vw_fastcb.bakeoff.report.document import (
+    MINUS,
+    Block,
+    Bullets,
+    Card,
+    Cards,
+    Document,
+    Section,
+    Text,
+    counted,
+    literal,
+    plural,
+    score,
+    share,
+    signed,
+)
+from vw_fastcb.bakeoff.report.sections import (
+    best_section,
+    curves_section,
+    fresh_section,
+    means_section,
+    scatter_section,
+    tables_sections,
+)
+from vw_fastcb.bakeoff.store import Run
+
+_SETS_NAMED = 3  # with the best configuration on each
 
 
-def three_sentences(found: Findings) -> list[str]:
+def compose(run: Run, found: Findings) -> Document:
+    """The whole report of a run."""
+    sets, subsets = counted(len(found.datasets), "classification set"), found.subsets
+    which = "a subset" if subsets == 1 else "subsets"
+    kinds = f" ({subsets} of them {which} of another set)" if subsets else ""
+    subtitle = (
+        f"{sets}{kinds}, {counted(found.losses.shape[1], 'algorithm')}, {counted(len(run.results), 'online pass')}. "
+        "After Foster and Krishnamurthy, “Efficient First-Order Contextual Bandits”, 2021."
+    )
+    if found.datasets.empty:
+        names = ", ".join(map(literal, found.incomplete))
+        words = f"No set has a complete grid, so there is nothing to compare. Not complete: {names}."
+        return Document("FastCB bake-off", subtitle, [Section("What it shows", [Text(words)])])
+    sections = [
+        Section("What it shows", [*_left_out(found), Bullets(sentences(found)), *_headline(found)]),
+        *tables_sections(found),
+        best_section(found),
+        *scatter_section(found),
+        curves_section(run, found),
+        means_section(found),
+        fresh_section(found),
+        *background(run, found),
+    ]
+    return Document("FastCB bake-off", subtitle, sections)
+
+
+def _left_out(found: Findings) -> list[Block]:
+    """Says early that there are sets which the numbers below do not count; the section on the data names them."""
+    if not found.incomplete:
+        return []
+    words = f"**{counted(len(found.incomplete), 'more set')}** with an incomplete grid"
+    if len(found.incomplete) == 1:
+        return [Text(f"{words} is left out (named under “Data”); the passes above include its own.")]
+    return [Text(f"{words} are left out (named under “Data”); the passes above include theirs.")]
+
+
+def _headline(found: Findings) -> list[Block]:
+    """A card for each rival that the paper has too."""
+    cards = []
+    duels = found.everyone[found.everyone["row"] == FASTCB].set_index("column")
+    for rival in found.rivals:
+        duel = duels.loc[rival]
+        if pd.isna(duel["paper"]):
+            continue
+        sets, theirs = int(duel["sets"]), int(duel["paper"])
+        detail = f"{score(duel['wins'], duel['losses'])} of {counted(sets, 'set')} ({share(duel['difference'], sets)})"
+        beside = f"paper {signed(theirs)} of {paper.SETS} ({share(theirs, paper.SETS)})"
+        cards.append(Card(f"FastCB.L against {rival}", signed(int(duel["difference"])), detail, beside))
+    return [Cards(cards)] if cards else []
+
+
+def sentences(found: Findings) -> list[str]:
     """The summary at the top of the report."""
     if not found.rivals:
         missing = "it did not run" if FASTCB not in found.bandits else "nothing else ran"
         sets = counted(len(found.datasets), "set")
-        return [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off."]
-    return [_who_wins(found), _where(found), _how_far(found)]
+        return [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off.", *_best(found)]
+    return [_who_wins(found), _where(found), _how_far(found), *_best(found)]
+
+
+def _best(found: Findings) -> list[str]:
+    """Of a few sets, such as one of your own, what to take: the best algorithm and its configuration."""
+    if len(found.datasets) > _SETS_NAMED:
+        return []
+    return [
+        f"On {literal(row.dataset)} the lowest loss, {row.loss:.4f}, is that of **{literal(row.algorithm)}** with "
+        f"{literal(_chosen(row.configuration, row.step))}."
+        for row in best_bandits(found.results).itertuples()
+    ]
+
+
+def _chosen(configuration: str, step: float) -> str:
+    return f"{configuration} and step {step:g}" if configuration else f"step {step:g}"
 
 
 def _who_wins(found: Findings) -> str:
