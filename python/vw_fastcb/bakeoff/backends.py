@@ -29,9 +29,9 @@ class Workers(AbstractContextManager["Workers"]):
 
     def __init__(self, backend: str = "local", jobs: int | None = None, address: str | None = None) -> None:
         if backend not in BACKENDS:
-            raise BadBackend(f"there is no backend '{backend}'; expected one of {', '.join(BACKENDS)}.")
+            raise BadBackend(f"there is no backend '{backend}'; choose one of {', '.join(BACKENDS)}.")
         if address and backend == "local":
-            raise BadBackend("--address is that of a Dask or Ray cluster: add --backend dask or --backend ray.")
+            raise BadBackend("--address names a Dask or Ray cluster: add --backend dask or --backend ray.")
         self.backend = backend
         self.jobs = jobs or usable_cores()
         self._address = address

@@ -255,8 +255,8 @@ def _algorithm(path: Path, name: object, steps: Mapping[str, Any], table: object
         raise BadGrid(f"{path}: {name} is not built in and has no 'flags', a line such as '--cbify {{K}} ...'.")
     if taken:  # VW would go by the flags and ignore the values
         raise BadGrid(
-            f"{path}: the flags of {name} set {', '.join(sorted(taken))}, which would have values to try, too ('steps' "
-            "are those of learning_rate). Say it in one place."
+            f"{path}: the flags of {name} set {', '.join(sorted(taken))}, which also has values to try ('steps' "
+            "are those of learning_rate). Set it in one place."
         )
     return algorithm.with_values(**values)
 

@@ -130,7 +130,7 @@ class Store:
         except sqlite3.DatabaseError as problem:
             self._connection.close()
             raise BadStore(
-                f"{path} is not a store of a bake-off ({problem}). Move it away, or choose another --out."
+                f"{path} is not the store of a bake-off ({problem}). Move it away, or choose another --out."
             ) from problem
 
     def __enter__(self) -> Self:

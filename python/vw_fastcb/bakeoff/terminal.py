@@ -66,7 +66,7 @@ def run_bakeoff(request: Request) -> int:
         log.print(f"fastcb bakeoff: {request.out / FILE}: {problem}")
         _leave(1)
     except KeyboardInterrupt:
-        log.print(f"Stopped. What was done is in {request.out / FILE}; the same command goes on from there.")
+        log.print(f"Stopped. What was done is in {request.out / FILE}; the same command carries on from there.")
         _leave(130)
 
 
@@ -175,7 +175,7 @@ def _run(request: Request, log: Console) -> int:
 def _alone_in(folder: Path) -> Iterator[None]:
     """Makes the folder, and keeps other bake-offs out of it; the system forgets the lock when the process ends."""
     if folder.exists() and not folder.is_dir():
-        raise BadStore(f"{folder} is a file. --out takes a folder, which is made where there is none.")
+        raise BadStore(f"{folder} is a file. --out takes a folder, which is created if it is not there.")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as lock:
         try:

@@ -58,8 +58,8 @@ def test_all_unknown_names_are_told_with_those_that_are_like_them():
         ([], {"target": "species"}, "--target names a column in the files of --folder: give the folder, too"),
         ([], {"openml_server": "http://localhost"}, "--openml-server is the server .*: give --openml, too"),
         ([], {"openml": ""}, "--openml is empty; expected ids"),
-        ([], {"openml": "abc,1"}, "ids of OpenML sets must be numbers between commas, .* 'abc' is none"),
-        ([], {"openml": "1 2x 3"}, "'2x' is none"),
+        ([], {"openml": "abc,1"}, "ids of OpenML sets must be numbers separated by commas, .* 'abc' is not one"),
+        ([], {"openml": "1 2x 3"}, "'2x' is not one"),
     ],
 )
 def test_options_that_say_nothing_are_refused(tmp_path, monkeypatch, names, options, sentence):

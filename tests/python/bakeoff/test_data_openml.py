@@ -175,7 +175,7 @@ def test_a_server_that_answered_before_and_is_gone_is_asked_as_patiently_as_ever
 @pytest.mark.parametrize("target", ["", "a,b"])
 def test_a_set_without_one_target_is_refused(server, tmp_path, target):
     server.add(31, ARFF, target=target)
-    with pytest.raises(BrokenDataset, match=r"openml/31: OpenML names .* as the target; one column was expected"):
+    with pytest.raises(BrokenDataset, match=r"openml/31: OpenML names .* as the target; expected one column"):
         load(server, tmp_path)
 
 
@@ -224,11 +224,11 @@ def test_ids_come_from_numbers_texts_files_and_the_suite_of_the_bake_off(tmp_pat
 
 
 def test_words_among_ids_are_no_suite(tmp_path):
-    with pytest.raises(ValueError, match="must be numbers between commas, such as '6,32'; 'abc' is none"):
+    with pytest.raises(ValueError, match="must be numbers separated by commas, such as '6,32'; 'abc' is not one"):
         openml("abc,1", tmp_path)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / "ids.txt").write_text("3 six\n")
-    with pytest.raises(ValueError, match="numbers between blanks or commas; it has 'six'"):
+    with pytest.raises(ValueError, match="numbers separated by blanks or commas; it has 'six'"):
         openml(str(tmp_path / "ids.txt"), tmp_path)

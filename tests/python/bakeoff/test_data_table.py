@@ -87,11 +87,11 @@ def test_many_categories_make_a_sparse_matrix_that_holds_the_same_values_as_a_de
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"size": [1, 2], "class": ["a", "a"]}, r"a/set: the target has 1 class\(es\) in 2 rows, 2 were expected"),
+        ({"size": [1, 2], "class": ["a", "a"]}, r"a/set: the target has 1 class\(es\) in 2 rows; expected at least 2"),
         ({"size": [1, 2, 3], "class": [0.5, 1.5, 2.5]}, "looks like a number to predict rather than a class"),
         ({"size": [1, float("inf"), 2], "class": [0, 1, 1]}, "column 'size' has an infinite value"),
         ({"size": [1, 1e300, 2], "class": [0, 1, 1]}, "too large for single precision"),
-        ({"class": [0, 1, 1]}, "no column is left to learn from"),
+        ({"class": [0, 1, 1]}, "there is no column to learn from"),
     ],
 )
 def test_a_table_that_cannot_be_used_says_why(columns, sentence):

@@ -201,6 +201,7 @@ def test_names_and_reasons_are_escaped(folder):
     assert "a \\| b" in (folder / "report" / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_store_gives_the_same_report(folder, tmp_path):
     report.write(load_run(folder / "results.sqlite"), tmp_path)
     for name in ("report.html", "report.md", "tables/mean_loss.csv", "pictures/regret.png"):

@@ -154,18 +154,18 @@ def test_the_report_on_your_own_csv_names_the_best_configuration(tmp_path):
     assert f"| data/mine.csv | {best['algorithm']} | {best['loss']:.4f} | {best['configuration']} |" in page
     said = f"data/mine.csv: the lowest loss is {best['loss']:.4f}, {best['algorithm']} {best['configuration']}"
     assert said in " ".join(printed.out.split())
+    assert f"Report: {tmp_path}/out/report.html" in printed.out.replace("\n", "")
 
 
-@pytest.mark.parametrize("how", ["argument", "option"])
-def test_the_report_is_written_again_for_a_folder_given_either_way(tmp_path, how):
-    few = ("--grid", "quick", "--datasets", "iris,wine", "--algorithms", "FastCB.L,SquareCB.S", "--shuffles", "0")
-    printed = fastcb("bakeoff", "--out", tmp_path, *few)
+def test_the_report_is_written_again_for_a_folder_given_either_way(tmp_path):
+    bakeoff(tmp_path, *_SMALL)
     page = tmp_path / "report.html"
-    assert str(page) in printed.out.replace("\n", "")
-    page.unlink()
-    given = [tmp_path] if how == "argument" else ["--out", tmp_path]
-    assert fastcb("bakeoff", "report", *given).code == 0
-    assert "FastCB.L" in page.read_text()
+    for given in ([tmp_path], ["--out", tmp_path]):
+        printed = fastcb("bakeoff", "report", *given)
+        assert printed.code == 0, printed.err
+        assert str(page) in printed.out.replace("\n", "")
+        assert "FastCB.L" in page.read_text()
+        page.unlink()
 
 
 def test_two_folders_for_one_report_are_refused(tmp_path):

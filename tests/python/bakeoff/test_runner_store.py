@@ -64,5 +64,5 @@ def test_a_set_of_which_a_part_failed_stays_reported_when_other_parts_succeed(tm
 
 def test_a_file_that_is_no_store_is_refused_by_name(tmp_path):
     (tmp_path / "s").write_text("not a database, but longer than its header would have to be " * 4)
-    with pytest.raises(BadStore, match="is not a store of a bake-off"):
+    with pytest.raises(BadStore, match="is not the store of a bake-off"):
         Store(tmp_path / "s")

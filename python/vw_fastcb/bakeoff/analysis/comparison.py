@@ -126,12 +126,12 @@ def fresh_head_to_head(results: pd.DataFrame, algorithm: str, rivals: Sequence[s
         pooled = verdict(by_set[algorithm], by_set[rival], rounds.groupby("dataset").sum())
         grid = tuned.reindex(by_set.index)
         once = verdict(grid[algorithm], grid[rival], rounds.groupby("dataset").max())
-        share = single.groupby("dataset")
-        wins = share.agg(lambda outcome: (outcome > 0).mean()).sum()
-        lost = share.agg(lambda outcome: (outcome < 0).mean()).sum()
+        wins = (single > 0).groupby("dataset").mean().sum()
+        lost = (single < 0).groupby("dataset").mean().sum()
+        shuffles = single.groupby("dataset").size()
         pooled_counts = (pooled > 0).sum(), (pooled < 0).sum()
         row = (rival, (once > 0).sum(), (once < 0).sum(), wins, lost, *pooled_counts)
-        rows.append((*row, len(by_set), share.size().min(), share.size().max()))
+        rows.append((*row, len(by_set), shuffles.min(), shuffles.max()))
     names = ["rival", "grid_wins", "grid_losses", "wins", "losses", "pooled_wins", "pooled_losses"]
     return pd.DataFrame(rows, columns=[*names, "sets", "least_shuffles", "most_shuffles"])
 

@@ -65,13 +65,13 @@ def parse_header(head: str, path: Path, name: str) -> Header:
         if line.lower().startswith("@attribute"):
             match = ATTRIBUTE.fullmatch(line)
             if match is None or not match[2]:
-                raise BrokenDataset(f"{name}: {path} has the line {line[:80]!r}; `@attribute name type` was expected.")
+                raise BrokenDataset(f"{name}: {path} has the line {line[:80]!r}; expected `@attribute name type`.")
             _declare(header, unquoted(match[1]), match[2])
         elif line.lower().startswith("@output"):
             header.outputs.extend(word.strip() for word in line.split(None, 1)[1].split(","))
     if len(header.columns) < 2:
         raise BrokenDataset(
-            f"{name}: {path} declares {len(header.columns)} column(s); a feature and a class are needed."
+            f"{name}: {path} declares {len(header.columns)} column(s); expected a feature and a class at least."
         )
     if len(set(header.columns)) < len(header.columns):
         raise BrokenDataset(f"{name}: {path} declares two columns of the same name.")
@@ -198,7 +198,7 @@ def _default(categories: list[str]) -> str:
 
 def _cells(line: str, where: str, columns: int) -> list[tuple[int, str]]:
     if not (line.startswith("{") and line.endswith("}")):
-        raise BrokenDataset(f"{where} is cut off or not sparse: {line[:40]!r}; `{{index value, ...}}` was expected.")
+        raise BrokenDataset(f"{where} is cut off or not sparse: {line[:40]!r}; expected `{{index value, ...}}`.")
     inside = line[1:-1].strip()
     cells = [(int(match[1]), match[2].strip("'\"")) for match in SPARSE_CELL.finditer(inside)]
     if len(cells) != (len(inside.split(",")) if inside else 0) and not re.search("['\"]", inside):
@@ -214,5 +214,5 @@ def _number(text: str, where: str) -> float:
     except ValueError:
         number = float("nan")
     if not np.isfinite(number):
-        raise BrokenDataset(f"{where} has {text!r}; a finite number was expected (sparse rows with `?` are not read).")
+        raise BrokenDataset(f"{where} has {text!r}; expected a finite number (sparse rows with `?` are not read).")
     return number

@@ -67,8 +67,8 @@ def sniff_separator(lines: Sequence[str], name: str) -> tuple[str, int]:
         del cuts[" "]
     if not cuts:
         raise BrokenDataset(
-            f"{name}: no separator (comma, semicolon, tab, bar, blank) cuts its first {len(lines)} lines, or most of "
-            "them, into equally many cells, two or more."
+            f"{name}: no separator (comma, semicolon, tab, bar, blank) splits its first {len(lines)} lines, or most "
+            "of them, into the same number of cells, two or more."
         )
     best = max(cuts, key=lambda separator: (cuts[separator].share, cuts[separator].width))
     return best, cuts[best].width

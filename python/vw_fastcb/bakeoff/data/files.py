@@ -26,7 +26,7 @@ def folder(path: str | Path, target: str | None = None) -> list[Entry]:
     """The files of a folder (and the folders in it) that have a known ending, by name. None is opened yet."""
     root = Path(path)
     if not root.is_dir():
-        raise NotADirectoryError(f"{root} is not a folder; the folder that holds your data files was expected.")
+        raise NotADirectoryError(f"{root} is not a folder; expected the folder that holds your data files.")
     files = sorted(file for file in root.rglob("*") if file.is_file() and suffix(file))
     return [
         Entry(
@@ -67,13 +67,13 @@ def read_npz(path: Path, name: str, target: str | None) -> Dataset:
             pair = next((pair for pair in NPZ_PAIRS if set(pair) <= set(file.files)), None)
             if pair is None:
                 held = ", ".join(file.files) or "nothing"
-                raise BrokenDataset(f"{name}: {path} holds {held}; the arrays X and y were expected.")
+                raise BrokenDataset(f"{name}: {path} holds {held}; expected the arrays X and y.")
             features, labels = file[pair[0]], file[pair[1]]
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as problem:
         raise BrokenDataset(f"{name}: {path} is not an .npz file of plain arrays: {problem}") from problem
     if features.ndim != 2 or labels.shape != (len(features),):
         raise BrokenDataset(
-            f"{name}: X has the shape {features.shape} and y {labels.shape}; (rows, columns) and (rows,) were expected."
+            f"{name}: X has the shape {features.shape} and y {labels.shape}; expected (rows, columns) and (rows,)."
         )
     table = pd.DataFrame(features)
     table[pair[1]] = labels
@@ -87,7 +87,7 @@ def read_parquet(path: Path, name: str, target: str | None) -> Dataset:
 
         table = pyarrow.parquet.read_table(path).to_pandas()
     except ImportError as problem:
-        raise BrokenDataset(f"{name}: reading {path} takes a package: pip install pyarrow") from problem
+        raise BrokenDataset(f"{name}: reading {path} needs a package: pip install pyarrow") from problem
     except Exception as problem:
         raise BrokenDataset(f"{name}: {path} is not a Parquet table that can be read: {problem}") from problem
     named = [level for level, label in enumerate(table.index.names) if label is not None]
@@ -110,7 +110,7 @@ def read_vw(path: Path, name: str, target: str | None) -> Dataset:
             values.append(value)
         ends.append(len(values))
     if not columns:
-        raise BrokenDataset(f"{name}: {path} has no line with a feature; `label | name:value ...` was expected.")
+        raise BrokenDataset(f"{name}: {path} has no line with a feature; expected `label | name:value ...`.")
     matrix = scipy.sparse.csr_matrix(
         (np.array(values, np.float32), np.array(places), np.array(ends)), shape=(len(labels), len(columns))
     )
@@ -138,10 +138,10 @@ def _split(line: str, where: str) -> tuple[str, list[tuple[str, float]]]:
     head, bar, rest = line.partition("|")
     label = head.split()[0] if head.split() else ""
     if not bar:
-        raise BrokenDataset(f"{where} has no bar; `label | name:value ...` was expected.")
+        raise BrokenDataset(f"{where} has no bar; expected `label | name:value ...`.")
     if not label or ":" in label or label.startswith("shared"):
         given = f"the label {label!r}" if label else "no label"
-        raise BrokenDataset(f"{where} has {given}; a class was expected, as for `vw --oaa`.")
+        raise BrokenDataset(f"{where} has {given}; expected a class, as for `vw --oaa`.")
     return label, [feature for part in rest.split("|") for feature in _namespace(part, where)]
 
 
@@ -161,7 +161,7 @@ def _named_value(token: str, where: str) -> tuple[str, float]:
     try:
         return feature, float(value) if colon else 1.0
     except ValueError:
-        raise BrokenDataset(f"{where} has {token!r}; a number was expected behind the colon.") from None
+        raise BrokenDataset(f"{where} has {token!r}; expected a number after the colon.") from None
 
 
 Reader = Callable[[Path, str, str | None], Dataset]

@@ -75,7 +75,7 @@ def load_openml(number: int, server: Server) -> Dataset:
 def _read(number: int, description: Any) -> Dataset:
     name, target = f"openml/{number}", description.default_target_attribute
     if not target or "," in target:
-        raise BrokenDataset(f"{name}: OpenML names {target or 'no column'} as the target; one column was expected.")
+        raise BrokenDataset(f"{name}: OpenML names {target or 'no column'} as the target; expected one column.")
     left_out = [*(description.ignore_attribute or []), *_listed(description.row_id_attribute)]
     dataset = arff.read(Path(description.data_file), name, target, left_out)
     source = f"OpenML {number} ({description.name}, version {description.version})"
@@ -110,7 +110,9 @@ def parse_ids(wanted: str | int | Iterable[int]) -> list[int] | None:
         return _numbers(_without_comments(path))
     if re.search(r"[\s,]", wanted.strip()):  # no suite has such a name
         wrong = re.findall(r"[^\s,]*[^\d\s,][^\s,]*", wanted)[0]
-        raise ValueError(f"ids of OpenML sets must be numbers between commas, such as '6,32'; {wrong!r} is none.")
+        raise ValueError(
+            f"ids of OpenML sets must be numbers separated by commas, such as '6,32'; {wrong!r} is not one."
+        )
     return None
 
 
@@ -119,7 +121,7 @@ def _without_comments(path: Path) -> str:
     if not re.fullmatch(r"[\d\s,]+", text):
         wrong = next(iter(re.findall(r"[^\d\s,]+", text)), "no id")
         raise ValueError(
-            f"{path} should hold the ids of OpenML sets, numbers between blanks or commas; it has {wrong!r}."
+            f"{path} should hold ids of OpenML sets, numbers separated by blanks or commas; it has {wrong!r}."
         )
     return text
 
@@ -192,7 +194,7 @@ class Server:
                     raise BrokenDataset(self._cannot_be_reached(what)) from problem
                 if attempt == self.manners.tries - 1:
                     raise BrokenDataset(
-                        f"{what}: {self.base_url} did not deliver it in {self.manners.tries} tries; the last time: "
+                        f"{what}: {self.base_url} did not deliver it in {self.manners.tries} tries; the last one said: "
                         f"{_told(problem)}"
                     ) from problem
             time.sleep(self.manners.first_wait * 2**attempt)
@@ -227,8 +229,8 @@ class Server:
 
     def _cannot_be_reached(self, what: str) -> str:
         return (
-            f"{what}: {self.base_url} cannot be reached ({_unreachable[self.base_url][1]}). Sets that are in the cache "
-            "run; start again when the network is back."
+            f"{what}: {self.base_url} cannot be reached ({_unreachable[self.base_url][1]}). Sets in the cache are "
+            "used; start again when the network is back."
         )
 
 
@@ -240,7 +242,7 @@ def _client(cache_dir: Path) -> Any:
     try:
         import openml  # noqa: PLC0415, an extra
     except ImportError as problem:
-        raise BrokenDataset("OpenML takes its client: pip install 'vw-fastcb[openml]'") from problem
+        raise BrokenDataset("OpenML needs its client: pip install 'vw-fastcb[openml]'") from problem
     return openml
 
 

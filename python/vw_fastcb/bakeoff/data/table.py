@@ -100,11 +100,13 @@ def encode_labels(name: str, column: pd.Series) -> tuple[NDArray[np.int64], tupl
     texts = Texts.of(column, NO_CLASS)
     classes = sorted(set(texts.values), key=_natural_key)
     if len(classes) < 2:
-        raise BrokenDataset(f"{name}: the target has {len(classes)} class(es) in {len(column)} rows, 2 were expected.")
+        raise BrokenDataset(
+            f"{name}: the target has {len(classes)} class(es) in {len(column)} rows; expected at least 2."
+        )
     if _looks_continuous(classes, len(column)):
         raise BrokenDataset(
             f"{name}: the target column {column.name!r} has {len(classes)} different values in {len(column)} rows, "
-            "which looks like a number to predict rather than a class. Name the column of the class as the target."
+            "which looks like a number to predict rather than a class. Name the column of the class with --target."
         )
     number = {text: i for i, text in enumerate(classes)}
     return np.array([number[text] for text in texts.values], np.int64)[texts.codes], tuple(classes)
@@ -121,7 +123,7 @@ def encode_features(
         if block is not None:
             blocks.append(block)
     if not blocks:
-        raise BrokenDataset(f"{name}: no column is left to learn from beside the target.")
+        raise BrokenDataset(f"{name}: there is no column to learn from besides the target.")
     return _assemble(blocks, len(table)), tuple(remarks)
 
 
@@ -248,7 +250,7 @@ def choose_target(name: str, columns: Sequence[str], wanted: str | None) -> str:
     if re.fullmatch(r"-?\d+", wanted) and -len(columns) <= int(wanted) < len(columns):
         return columns[int(wanted)]
     shown = ", ".join(map(repr, columns[:10])) + (", ..." if len(columns) > 10 else "")
-    raise BrokenDataset(f"{name}: there is no column {wanted!r} to be the target; the columns are {shown}.")
+    raise BrokenDataset(f"{name}: there is no column {wanted!r} to predict; the columns are {shown}.")
 
 
 def _usual_places(known: str, columns: Sequence[str]) -> list[str]:

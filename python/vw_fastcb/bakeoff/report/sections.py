@@ -51,9 +51,9 @@ def tables_sections(found: Findings) -> list[Section]:
         return []
     blocks: list[Block] = [
         Text(
-            "A cell has in bold the number of sets on which the row's algorithm is significantly better, minus the "
-            "number on which it is significantly worse; also wins / losses, their difference as a share of the "
-            "sets, and in italics the paper's difference, where it has one."
+            "Each cell compares the algorithm of its row with that of its column. In bold: the sets on which it is "
+            "significantly better, minus those on which it is significantly worse. Beside it: wins / losses, and "
+            "the difference as a share of the sets. In italics: the paper's difference, where it gives one."
         )
     ]
 
@@ -75,7 +75,9 @@ def tables_sections(found: Findings) -> list[Section]:
         if not found.over_draws.empty:
             blocks.append(_over_draws(found))
     else:
-        blocks.append(Text("Table 2 (one configuration for all sets) needs sets to hold out: here are too few."))
+        blocks.append(
+            Text("Table 2 (one configuration for all sets) needs sets to hold out, and there are too few here.")
+        )
     if not set(found.bandits) <= set(PAPER_TRIO):
         everyone = (found.everyone, found.everyone_base)
         add("table_3_all_algorithms", "Table 3. All algorithms, tuned per set", everyone, paper.SETS)
@@ -92,7 +94,7 @@ def _has_sets(table: pd.DataFrame) -> bool:
 def _about_one_configuration(found: Findings) -> str:
     return (
         "In Table 2 each algorithm has one configuration for all sets, chosen on "
-        f"{counted(len(found.held_out), 'held-out set')}, only its step is tuned on each set. The table counts the "
+        f"{counted(len(found.held_out), 'held-out set')}; only its step is tuned on each set. The table counts the "
         "other sets."
     )
 
@@ -151,8 +153,8 @@ def _by_lstar(found: Findings) -> list[Block]:
     if SQUARECB_LOGISTIC not in found.rivals:
         return [table]
     words = (
-        f"The paper, FastCB.L against SquareCB.L: {paper.WINS} wins on the {paper.DIFFERENT} sets where they differ, "
-        f"{paper.WINS_SMALL_LSTAR} of the {paper.WINS} with Lstar ≤ {SMALL_LSTAR}."
+        f"In the paper, FastCB.L beats SquareCB.L on {paper.WINS} of the {paper.DIFFERENT} sets where they differ; "
+        f"{paper.WINS_SMALL_LSTAR} of these {paper.WINS} have Lstar ≤ {SMALL_LSTAR}."
     )
     return [table, Text(words)]
 
@@ -189,9 +191,9 @@ def scatter_section(found: Findings) -> list[Section]:
     ]
     hollow = "" if found.lstar.empty else f" Filled: Lstar at most {SMALL_LSTAR}; hollow: above."
     caption = (
-        "Each point is a set, both algorithms tuned on it; below the line FastCB.L has the lower loss. Coloured where "
-        "the difference is significant: circles where FastCB.L wins, diamonds where the other does. "
-        f"Square-root axes, to spread the small losses.{hollow}"
+        "Each point is a set, with both algorithms tuned on it. Below the line FastCB.L has the lower loss. Coloured "
+        "points differ significantly: circles where FastCB.L wins, diamonds where the other algorithm does. "
+        f"Square-root axes spread out the small losses.{hollow}"
     )
     every = pd.concat([frame.assign(rival=rival) for rival, frame in sets.items()])
     blocks: list[Block] = [Pictures(panels, caption, "scatter", every)]
@@ -209,7 +211,7 @@ def _gaps(sets: dict[str, pd.DataFrame]) -> Pictures:
     ]
     caption = (
         f"The same gaps against Lstar, the loss of {SUPERVISED} with its best step; above the line FastCB.L has the "
-        f"lower loss (square-root axis). The theory promises most on the left; dashed: Lstar = {SMALL_LSTAR}."
+        f"lower loss (square-root axis). The theory promises most on the left. Dashed: Lstar = {SMALL_LSTAR}."
     )
     return Pictures(panels, caption)
 
@@ -218,7 +220,7 @@ def curves_section(run: Run, found: Findings) -> Section:
     """The curves of the sets that were repeated with curves."""
     drawn = drawn_curves(found.results, found.datasets, run.curves)
     if not drawn:
-        text = "No set was repeated on several shuffles with its curves kept, so there are none to draw."
+        text = "No curves were kept, so there are none to draw (`--shuffles` sets how many)."
         return Section("Learning curves", [Text(text)])
     facts = found.datasets.set_index("name")
     files = file_names(drawn)
@@ -232,10 +234,10 @@ def curves_section(run: Run, found: Findings) -> Section:
             columns = {"round": at, "loss": curve.loss[at - 1], "half_width": curve.half_width[at - 1]}
             rows.append(pd.DataFrame({"dataset": name, "algorithm": algorithm, **columns}))
     shuffles = max(curve.shuffles for curves in drawn.values() for curve in curves.values())
-    which = "Shown are the largest sets"
+    which = "These are the largest sets"
     if found.rivals:
         which = (
-            "Shown are the sets where FastCB.L and its rival differ most, its clearest loss included if there is one"
+            "These are the sets where FastCB.L and its rival differ most, including its clearest loss if there is one"
         )
     floor = f"; {SUPERVISED}, which sees every label, is the floor" if SUPERVISED in found.losses else ""
     caption = (
@@ -264,18 +266,18 @@ def means_section(found: Findings) -> Section:
     if SUPERVISED in set(found.means["algorithm"]) and len(found.means) > 1:
         panels.append(Panel("regret", figures.regret_bars(found.means), "Mean regret of each algorithm"))
         words.append(
-            f"Regret: what learning from the loss of one action only costs, against {SUPERVISED}; bars of one standard "
+            f"Regret: what it costs to see the loss of one action only, compared with {SUPERVISED}. Bars: one standard "
             "error over the sets."
         )
     if found.sensitivity["gamma_scale"].nunique() > 1:
         figure = figures.gamma_lines(found.sensitivity, found.means)
         panels.append(Panel("gamma", figure, "Mean loss of each algorithm against gamma_0"))
         words.append(
-            "Sensitivity: gamma₀ is the same for all sets, exponent and step are tuned on each; on a flat line the "
-            "choice of gamma₀ hardly matters."
+            "Sensitivity: gamma₀ is the same for all sets, exponent and step are tuned on each. Where a line is "
+            "flat, the choice of gamma₀ hardly matters."
         )
         if set(found.means["algorithm"]) - set(found.sensitivity["algorithm"]):
-            words.append("Dashed: algorithms without a gamma₀, tuned.")
+            words.append("Dashed: algorithms that have no gamma₀, tuned.")
         tables.append(_sensitivity(found))
     pictured: list[Block] = [Pictures(panels, " ".join(words))] if panels else []
     return Section("On average", [*pictured, *tables])
@@ -298,7 +300,7 @@ def _sensitivity(found: Findings) -> Table:
     frame.columns = [name if isinstance(name, str) else f"{name:g}" for name in frame.columns]
     columns = [Column("algorithm", "algorithm", numeric=False)]
     columns += [Column(f"{value:g}", f"γ₀ = {value:g}", _LOSS) for value in by_gamma.columns]
-    columns.append(Column("spread", "highest less lowest", _LOSS))
+    columns.append(Column("spread", "highest minus lowest", _LOSS))
     sets = counted(found.sensitivity["sets"].max(), "set")
     caption = f"Mean loss over {sets} for each gamma₀, all else tuned per set"
     return Table("gamma", caption, frame.sort_values("spread"), columns)
@@ -307,19 +309,20 @@ def _sensitivity(found: Findings) -> Table:
 def fresh_section(found: Findings) -> Section:
     """How much the tuning flatters."""
     where = "one order of the rows" if found.orders == 1 else f"{found.orders} orders of the rows"
-    note = f"The best of many configurations on {where} is flattered by luck. "
+    note = f"The best of many configurations on {where} looks better than it is, by luck. "
     if found.fresh.empty:
         flattered = _optimism(found)
-        here = "Here each algorithm's best configuration of a set runs on other shuffles of the set."
-        nothing = "There is no result on another shuffle to tell by how much."
+        here = "Here the best configuration of each algorithm on a set plays other shuffles of that set."
+        nothing = "There is no result on another shuffle that would tell by how much."
         return Section("Fresh shuffles", [Text(note + (here if flattered else nothing)), *flattered])
     least, most = found.fresh["least_shuffles"].min(), found.fresh["most_shuffles"].max()
     count = f"{least}" if least == most else f"{least} to {most}"
     text = (
-        f"{note}Here each algorithm's best configuration of a set runs on other shuffles of the set, {count} of them. "
-        "One shuffle at a time, with n = rounds and the counts averaged over them, compares with the tables above; "
-        "all shuffles together, with n = rounds times shuffles, sees smaller differences. Two equally good algorithms "
-        "would by chance win up to 8% of the sets each in one shuffle: the test asks for 1.39 standard errors only."
+        f"{note}Here the best configuration of each algorithm on a set plays {count} other shuffles of that set. "
+        "Judged one shuffle at a time (n = rounds, counts averaged), results compare with the tables above. Judged on "
+        "all shuffles together (n = rounds times shuffles), smaller differences show. By chance alone, two equally "
+        "good algorithms would each win up to 8% of the sets on one shuffle: the test asks for only 1.39 "
+        "standard errors."
     )
     return Section("Fresh shuffles", [Text(text), _fresh(found), *_optimism(found)])
 
@@ -346,7 +349,7 @@ def _optimism(found: Findings) -> list[Block]:
         Column("algorithm", "algorithm", numeric=False),
         Column("tuned_loss", "mean loss, tuned", _LOSS),
         Column("fresh_loss", "on fresh shuffles", _LOSS),
-        Column("optimism", "flattered by", _GAP),
+        Column("optimism", "too good by", _GAP),
     ]
-    caption = f"How much the tuning flatters, means over {counted(found.optimism['sets'].max(), 'set')}"
+    caption = f"How much tuning flatters, means over {counted(found.optimism['sets'].max(), 'set')}"
     return [Table("optimism", caption, found.optimism.sort_values("fresh_loss"), columns)]

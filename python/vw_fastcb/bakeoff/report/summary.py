@@ -74,8 +74,8 @@ def _left_out(found: Findings) -> list[Block]:
         return []
     words = f"**{counted(len(found.incomplete), 'more set')}** with an incomplete grid"
     if len(found.incomplete) == 1:
-        return [Text(f"{words} is left out (named under “Data”); the passes above include its own.")]
-    return [Text(f"{words} are left out (named under “Data”); the passes above include theirs.")]
+        return [Text(f"{words} is left out (“Data” names it); the passes above include its own.")]
+    return [Text(f"{words} are left out (“Data” names them); the passes above include theirs.")]
 
 
 def _headline(found: Findings) -> list[Block]:
@@ -144,7 +144,7 @@ def _duel(rival: str, duel: pd.Series, with_paper: bool) -> str:
 def _where(found: Findings) -> str:
     """How many of the wins are where Lstar is small, as the theory wants it."""
     if found.lstar.empty:
-        return "Where the wins are cannot be said, because Supervised.L, whose loss stands for Lstar, did not run."
+        return "There is no Lstar to tell where the wins are, because Supervised.L did not run."
     wins = found.wins.set_index("rival")
     told = [name for name in (SQUARECB_LOGISTIC, SQUARECB_SQUARE) if name in wins.index] or found.rivals[:1]
     won = [name for name in told if wins.at[name, "wins"] > 0]
@@ -154,7 +154,7 @@ def _where(found: Findings) -> str:
     words = " and ".join(parts)
     sets, small = wins["sets"].iloc[0], wins["sets_small_lstar"].iloc[0]
     if won and sets > 1:
-        words += f"; of all {sets} sets {small} {'has' if small == 1 else 'have'} such an Lstar"
+        words += f". Of all {sets} sets, {small} {'has' if small == 1 else 'have'} such an Lstar"
     return words + "."
 
 
@@ -183,8 +183,8 @@ def _how_far(found: Findings) -> str:
             if row.rival in (SQUARECB_SQUARE, SQUARECB_LOGISTIC)
         ]
         if told:
-            words += f"; on fresh shuffles, where no luck of the tuning helps, it stands at {_listed(told)}"
-            words += f" on {counted(found.fresh['sets'].iloc[-1], 'set')}, as a mean over the shuffles"
+            words += f". On fresh shuffles, without the luck of tuning, it stands at {_listed(told)}"
+            words += f" on {counted(found.fresh['sets'].iloc[-1], 'set')}, averaged over the shuffles"
     return words + "."
 
 
