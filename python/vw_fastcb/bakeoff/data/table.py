@@ -171,7 +171,7 @@ def _many_values(label: object, values: list[str], width: int) -> list[str]:
         return [f"column {label!r}: its dates became {width} features, one per date; a month or a weekday may say more"]
     if width <= MANY_VALUES:
         return []
-    return [f"column {label!r} became {width} features, one per value; take it out of the file if it names the rows"]
+    return [f"column {label!r} became {width} features, one per value; take it out if it names the rows"]
 
 
 def _row_numbers(label: object, numbers: NDArray[np.float64]) -> list[str]:
@@ -181,7 +181,7 @@ def _row_numbers(label: object, numbers: NDArray[np.float64]) -> list[str]:
     named = ID.search(str(label)) and len(np.unique(numbers)) == len(numbers)
     if not named and not np.all(np.diff(numbers) == 1):
         return []
-    return [f"column {label!r} has another whole number in every row; take it out of the file if it names the rows"]
+    return [f"column {label!r} has a different whole number in every row; take it out if it names the rows"]
 
 
 def _natural_key(text: str) -> tuple[int, float, str]:
