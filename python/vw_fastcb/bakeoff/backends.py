@@ -14,7 +14,8 @@ from vw_fastcb.bakeoff.passes import Outcome, Unit, run_unit
 from vw_fastcb.cores import usable_cores
 
 BACKENDS = ("local", "dask", "ray")
-_RAY_UNITS = 16  # a worker
+_RAY_UNITS = 16  # per worker
+_CONNECT_SECONDS = 10
 
 
 class BadBackend(ValueError):
@@ -66,7 +67,10 @@ class Workers(AbstractContextManager["Workers"]):
     def _connect_dask(self) -> None:
         distributed = _needed("distributed", "dask")
         if self._address:
-            client = distributed.Client(self._address)
+            try:
+                client = distributed.Client(self._address, timeout=_CONNECT_SECONDS)
+            except OSError as problem:
+                raise BadBackend(f"no Dask scheduler answers at {self._address}: {problem}") from problem
         else:
             client = distributed.Client(
                 n_workers=self.jobs, threads_per_worker=1, dashboard_address=None, set_as_default=False
@@ -79,7 +83,13 @@ class Workers(AbstractContextManager["Workers"]):
     def _connect_ray(self) -> None:
         ray = _needed("ray", "ray")
         if self._address:
-            ray.init(address=self._address, log_to_driver=False)
+            try:
+                ray.init(address=self._address, log_to_driver=False)
+            except ConnectionError as problem:
+                raise BadBackend(
+                    f"no Ray cluster lets us in at {self._address}: {problem}. If it asks for a token, set "
+                    "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as on the cluster."
+                ) from problem
             self.jobs = max(1, int(ray.cluster_resources().get("CPU", 1)))
         else:
             ray.init(num_cpus=self.jobs, include_dashboard=False, log_to_driver=False, logging_level="error")

@@ -1,6 +1,7 @@
 """The backends of the bake-off, each with real workers in other processes."""
 
 import re
+import secrets
 import subprocess
 import sys
 import sysconfig
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.cli import bakeoff, refused
-from bakeoff.killing import contents, run_alone
+from bakeoff.killing import command, contents, run_alone
 from vw_fastcb.bakeoff.store import FILE, Store
 
 _WORK = (
@@ -54,17 +55,33 @@ def test_a_cluster_of_its_own_is_started_where_none_is_named_and_gives_the_same_
 
 
 @pytest.mark.slow
-def test_a_running_ray_cluster_is_used_by_its_address(here, tmp_path):
+def test_a_running_ray_cluster_is_used_by_its_address_and_token(here, tmp_path, monkeypatch):
     pytest.importorskip("ray")
+    # The cluster is this test's own, and so is its token: newer versions of Ray let nobody in without one.
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = str(Path(sysconfig.get_path("scripts")) / "ray")
     start = [ray, "start", "--head", "--num-cpus", "2", "--port", "0", "--include-dashboard", "false", "--block"]
     with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as cluster:
         try:
             address = next(found[1] for line in cluster.stdout if (found := re.search(r"--address='([^']+)'", line)))
-            run_alone(tmp_path, *_WORK, "--backend", "ray", "--address", address)
+            run_alone(tmp_path / "in", *_WORK, "--backend", "ray", "--address", address)
+            monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # not the cluster's
+            words = command(tmp_path / "out", *_WORK, "--backend", "ray", "--address", address)
+            stranger = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
         finally:
             cluster.terminate()
-    assert contents(tmp_path) == here
+    assert contents(tmp_path / "in") == here
+    assert stranger.returncode == 1
+    assert f"fastcb bakeoff: no Ray cluster lets us in at {address}" in stranger.stderr
+    assert "Traceback" not in stranger.stderr
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
+    pytest.importorskip("distributed")
+    why = refused(tmp_path, *_WORK, "--backend", "dask", "--address", "tcp://127.0.0.1:9")
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in why
 
 
 @pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
