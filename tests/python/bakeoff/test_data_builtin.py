@@ -10,6 +10,7 @@ import scipy.sparse
 from vw_fastcb.bakeoff.data import BrokenDataset, builtin, keel, missing_packages, packages
 from vw_fastcb.bakeoff.data.builtin import SOURCES, index_row, index_rows, load_builtin
 from vw_fastcb.bakeoff.data.dataset import content_key
+from vw_fastcb.datasets import load_keel
 
 ENTRIES = {entry.name: entry for entry in builtin()}
 
@@ -169,3 +170,14 @@ def test_a_source_that_cannot_be_imported_says_what_to_install(monkeypatch):
 
 def test_every_source_in_the_index_is_known():
     assert {entry["name"].partition("/")[0] for entry in index_rows()} <= set(SOURCES)
+
+
+def test_the_loader_of_the_examples_reads_what_the_bakeoff_reads():
+    data, bakeoff = load_keel("letter"), load_builtin("keel/letter")
+
+    np.testing.assert_array_equal(data.features, bakeoff.features)
+    np.testing.assert_array_equal(data.labels, bakeoff.labels)
+    assert data.classes == 26
+    assert next(data.vw_lines()).startswith("26 | f0:2 f1:4 f2:4 f3:3 f4:2 f5:7 f6:8 ")  # 2,4,4,3,2,7,8, ... Z
+    with pytest.raises(BrokenDataset, match="lost their decimal points"):
+        load_keel("heart")

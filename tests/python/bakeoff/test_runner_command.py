@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from bakeoff.cli import bakeoff, fastcb, refused
 from bakeoff.killing import contents, rows_of
 from vw_fastcb.bakeoff import terminal
 from vw_fastcb.bakeoff.analysis.losses import mean_over_orders, tuned_losses
+from vw_fastcb.bakeoff.backends import Workers
 from vw_fastcb.bakeoff.data import builtin
 from vw_fastcb.bakeoff.runner import Progress
 from vw_fastcb.bakeoff.store import FILE, Store, unpack
@@ -120,18 +122,18 @@ def test_unusable_files_and_copies_are_reported_and_nothing_counts_them(tmp_path
 
 
 def test_a_part_that_fails_is_reported_though_the_other_parts_succeed(tmp_path, monkeypatch):
-    """VW takes any memory-eating flag on three rounds of a toy; on real data one may fail. Here one is made to."""
-    real = terminal.run.__globals__["Workers"].run
+    real = Workers.run
 
     def failing(self, units):
+        """One part of the work on iris comes back as if the engine had failed."""
         for outcome in real(self, units):
             algorithms = {one.algorithm for one in outcome.unit.configurations}
             if outcome.unit.entry.name == "keel/iris" and algorithms == {"Supervised.L"}:
-                object.__setattr__(outcome, "passes", [])
-                object.__setattr__(outcome, "broken", "keel/iris: Supervised.L, step 0.1: out of memory")
-            yield outcome
+                yield replace(outcome, passes=[], broken="keel/iris: Supervised.L, step 0.1: out of memory")
+            else:
+                yield outcome
 
-    monkeypatch.setattr("vw_fastcb.bakeoff.backends.Workers.run", failing)
+    monkeypatch.setattr(Workers, "run", failing)
     options = ("--grid", "quick", "--datasets", "iris,wine", "--algorithms", "Supervised.L,FastCB.L", "--shuffles", "0")
     printed = fastcb("bakeoff", "--out", tmp_path, *options, "--jobs", "1")
     assert "left out: keel/iris: Supervised.L, step 0.1: out of memory" in printed.words
