@@ -64,7 +64,7 @@ def test_json_is_all_of_stdout_and_complete(as_json):
         assert 0 < algorithm["loss"] < 0.9
         assert algorithm["seconds"] > 0
         assert algorithm["regret"] == pytest.approx(500 * (algorithm["loss"] - floor), abs=1e-6)
-    assert [len(set(a["candidates"])) for a in report["algorithms"]] == [12, 12, 12, 3]
+    assert [len(set(a["candidates"])) for a in report["algorithms"]] == [16, 16, 16, 4]
 
 
 def test_the_supervised_learner_is_the_floor(as_json):

@@ -26,7 +26,8 @@ from vw_fastcb.cores import usable_cores
 TUNING_SHUFFLES = 8
 MEASURED_SHUFFLES = 8
 _COLLECTION = "keel/"
-_STEPS = (1.0, 3.0, 10.0)
+# As large as 30, because VW weighs the update of a bandit other than ours with about 1 / [number of actions].
+_STEPS = (1.0, 3.0, 10.0, 30.0)
 _GAMMAS = {"gamma_scale": (10.0, 100.0), "gamma_exponent": (0.25, 0.5)}
 
 
@@ -39,7 +40,7 @@ class Contender:
     bandit: bool = True  # learns only the cost of its own choice
 
 
-# Every bandit has twelve configurations to choose from.
+# Every bandit has sixteen configurations to choose from.
 FASTCB = Contender("FastCB", BUILT_IN["FastCB.L"].with_values(**_GAMMAS, steps=_STEPS))
 SQUARECB = Contender("SquareCB", BUILT_IN["SquareCB.S"].with_values(**_GAMMAS, steps=_STEPS))
 GREEDY = Contender(
