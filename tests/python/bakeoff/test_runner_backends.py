@@ -43,7 +43,15 @@ def test_a_dask_cluster_of_other_processes_gives_the_same_store(here, tmp_path):
     assert min(used.values()) > 0.05, "each worker did some of the work"
 
 
+@pytest.fixture
+def token(monkeypatch):
+    """A token of the test's own for its Ray cluster; otherwise newer versions of Ray keep one in the user's home."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("token")
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_a_cluster_of_its_own_is_started_where_none_is_named_and_gives_the_same_store(here, tmp_path, backend):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
@@ -55,11 +63,9 @@ def test_a_cluster_of_its_own_is_started_where_none_is_named_and_gives_the_same_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("token")
 def test_a_running_ray_cluster_is_used_by_its_address_and_token(here, tmp_path, monkeypatch):
     pytest.importorskip("ray")
-    # The cluster is this test's own, and so is its token: newer versions of Ray let nobody in without one.
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = str(Path(sysconfig.get_path("scripts")) / "ray")
     start = [ray, "start", "--head", "--num-cpus", "2", "--port", "0", "--include-dashboard", "false", "--block"]
     with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as cluster:
