@@ -92,7 +92,13 @@ class Workers(AbstractContextManager["Workers"]):
                 ) from problem
             self.jobs = max(1, int(ray.cluster_resources().get("CPU", 1)))
         else:
-            ray.init(num_cpus=self.jobs, include_dashboard=False, log_to_driver=False, logging_level="error")
+            ray.init(
+                address="local",  # not one that happens to run on this machine
+                num_cpus=self.jobs,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+            )
         self._stack.callback(ray.shutdown)
         importlib.import_module("ray.util.joblib").register_ray()
         self._options = {"backend": "ray"}
