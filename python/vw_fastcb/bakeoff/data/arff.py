@@ -1,24 +1,34 @@
-"""Tables whose header declares the columns: ARFF, dense and sparse, and the .dat files of KEEL, its near relative."""
+"""ARFF, dense and sparse, and the .dat files of KEEL, its near relative: tables whose header declares the columns."""
 
 from __future__ import annotations
 
 import io
 import re
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import scipy.sparse
 
-from ..dataset import BrokenDataset, Dataset
-from ..table import MISSING, dataset_from_table
-from . import sparse_rows
-from . import target as targets
+from .dataset import BrokenDataset, Dataset
+from .table import (
+    MISSING,
+    choose_target,
+    compact,
+    dataset_from_table,
+    encode_features,
+    encode_labels,
+    rows_with_a_class,
+)
 
 ATTRIBUTE = re.compile(
     r"""@attribute\s+ ( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | [^\s{\[]+ ) \s* (.*)""", re.IGNORECASE | re.VERBOSE
 )
 CATEGORY = re.compile(r"""\s*( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | [^,]* )\s*(?:,|$)""", re.VERBOSE)
+SPARSE_CELL = re.compile(r"""\s*(\d+)\s+( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | [^,]*? )\s*(?:,|$)""", re.VERBOSE)
 
 
 @dataclass(frozen=True)
@@ -41,9 +51,9 @@ def read(path: Path, name: str, target: str | None, left_out: Sequence[str] = ()
     del text
     header = parse_header(head, path, name)
     wanted = target if target is not None else (header.outputs[0] if header.outputs else None)
-    chosen = targets.choose(name, header.columns, wanted)
+    chosen = choose_target(name, header.columns, wanted)
     if data.lstrip().startswith("{"):
-        return sparse_rows.read(data, header, chosen, name, str(path), left_out=left_out)
+        return _read_sparse(data, header, chosen, name, str(path), left_out=left_out)
     table = _table(data, header, path, name).drop(columns=list(left_out), errors="ignore")
     return dataset_from_table(name, str(path), table, chosen)
 
@@ -55,13 +65,13 @@ def parse_header(head: str, path: Path, name: str) -> Header:
         if line.lower().startswith("@attribute"):
             match = ATTRIBUTE.fullmatch(line)
             if match is None or not match[2]:
-                raise BrokenDataset(f"{name}: {path} has the line {line[:80]!r}; `@attribute name type` was expected.")
+                raise BrokenDataset(f"{name}: {path} has the line {line[:80]!r}; expected `@attribute name type`.")
             _declare(header, unquoted(match[1]), match[2])
         elif line.lower().startswith("@output"):
             header.outputs.extend(word.strip() for word in line.split(None, 1)[1].split(","))
     if len(header.columns) < 2:
         raise BrokenDataset(
-            f"{name}: {path} declares {len(header.columns)} column(s); a feature and a class are needed."
+            f"{name}: {path} declares {len(header.columns)} column(s); expected a feature and a class at least."
         )
     if len(set(header.columns)) < len(header.columns):
         raise BrokenDataset(f"{name}: {path} declares two columns of the same name.")
@@ -140,3 +150,69 @@ def _check_declared(column: pd.Series, categories: list[str], path: Path, name: 
         raise BrokenDataset(
             f"{name}: {path} has {min(unknown)!r} in the column {column.name!r}, which is not declared."
         )
+
+
+def _read_sparse(
+    data: str, header: Header, target: str, name: str, source: str, *, left_out: Sequence[str] = ()
+) -> Dataset:
+    """Reads rows such as `{3 1.5, 7 red}`, where a column that is not named is 0, or its first category.
+
+    Numbers go straight into a sparse matrix; the other columns, the class among them, are encoded as a table.
+    """
+    rows = [line.strip() for line in data.splitlines() if line.strip()]
+    place, column_of, values = array("q"), array("q"), array("d")
+    texts = {
+        column: [_default(categories)] * len(rows)
+        for column, numeric, categories in zip(header.columns, header.numeric, header.categories, strict=True)
+        if not numeric or column == target
+    }
+    for number, line in enumerate(rows):
+        for index, text in _cells(line, f"{name}: row {number + 1} of {source}", len(header.columns)):
+            column = header.columns[index]
+            if column in texts:
+                texts[column][number] = text
+            else:
+                place.append(number)
+                column_of.append(index)
+                values.append(_number(text, f"{name}: row {number + 1} of {source}"))
+    matrix = scipy.sparse.csr_matrix(
+        (np.array(values, np.float32), (np.array(place), np.array(column_of))), shape=(len(rows), len(header.columns))
+    )
+    column_of_class = pd.Series(texts.pop(target), name=target)
+    present, notes = rows_with_a_class(column_of_class)
+    labels, classes = encode_labels(name, column_of_class[present])
+    numeric = [i for i, column in enumerate(header.columns) if column not in {target, *texts, *left_out}]
+    features = matrix[present][:, numeric]
+    for column in left_out:
+        texts.pop(column, None)
+    if texts:
+        others, remarks = encode_features(name, pd.DataFrame(texts)[present].astype("category"))
+        features = scipy.sparse.csr_matrix(scipy.sparse.hstack([features, others], format="csr"))
+        notes += remarks
+    return Dataset(name, source, compact(features), labels, classes, None, notes, target)
+
+
+def _default(categories: list[str]) -> str:
+    return categories[0] if categories else "0"
+
+
+def _cells(line: str, where: str, columns: int) -> list[tuple[int, str]]:
+    if not (line.startswith("{") and line.endswith("}")):
+        raise BrokenDataset(f"{where} is cut off or not sparse: {line[:40]!r}; expected `{{index value, ...}}`.")
+    inside = line[1:-1].strip()
+    cells = [(int(match[1]), match[2].strip("'\"")) for match in SPARSE_CELL.finditer(inside)]
+    if len(cells) != (len(inside.split(",")) if inside else 0) and not re.search("['\"]", inside):
+        raise BrokenDataset(f"{where} has a cell that is not `index value`: {line[:80]!r}.")
+    if any(index >= columns for index, _ in cells):
+        raise BrokenDataset(f"{where} names a column past the {columns} declared: {line[:80]!r}.")
+    return cells
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not np.isfinite(number):
+        raise BrokenDataset(f"{where} has {text!r}; expected a finite number (sparse rows with `?` are not read).")
+    return number

@@ -1,4 +1,4 @@
-"""From the grid of results to one loss for each set and algorithm."""
+"""From the grid of results to one loss for each set and algorithm, and the means over the sets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from vw_fastcb.bakeoff.analysis.paper import SUPERVISED, bandits, in_order
+
+GAMMA_SCALE = "gamma_scale"
 _RUN = ["dataset", "algorithm", "configuration", "step"]
 
 
@@ -75,6 +78,13 @@ def best_runs(results: pd.DataFrame) -> pd.DataFrame:
     return grid_of(results).sort_values(order).drop_duplicates(["dataset", "algorithm"])
 
 
+def best_bandits(results: pd.DataFrame) -> pd.DataFrame:
+    """The row of the lowest loss of a bandit on each set; of any algorithm where no bandit ran."""
+    best = best_runs(results)
+    mine = best[best["algorithm"].isin(bandits(best["algorithm"]))]
+    return (best if mine.empty else mine).sort_values(["dataset", "loss", "algorithm"]).drop_duplicates("dataset")
+
+
 def tuned_losses(results: pd.DataFrame) -> pd.DataFrame:
     """The lowest loss of each algorithm (columns) on each set (rows), over all its configurations and steps."""
     return grid_of(results).groupby(["dataset", "algorithm"])["loss"].min().unstack()
@@ -112,3 +122,31 @@ def parameters(configuration: str) -> dict[str, float]:
         except ValueError:
             continue
     return found
+
+
+def lstar_of(losses: pd.DataFrame) -> pd.Series:
+    """What stands for Lstar on each set: the loss of Supervised.L with its best step; empty without Supervised.L."""
+    return losses[SUPERVISED] if SUPERVISED in losses else pd.Series(dtype=float)
+
+
+def mean_losses(losses: pd.DataFrame) -> pd.DataFrame:
+    """Of each algorithm: the mean loss, and the mean regret to Supervised.L with its standard error over the sets.
+
+    The means are over the sets on which all algorithms ran.
+    """
+    shared = losses.dropna()
+    regret = shared.sub(shared[SUPERVISED], axis=0) if SUPERVISED in shared else shared * float("nan")
+    table = pd.DataFrame(
+        {"loss": shared.mean(), "regret": regret.mean(), "regret_error": regret.sem(), "sets": len(shared)}
+    )
+    return table.loc[in_order(table.index)].rename_axis("algorithm").reset_index()
+
+
+def sensitivity(results: pd.DataFrame) -> pd.DataFrame:
+    """Mean loss over the sets for each algorithm that has a gamma_0, and each gamma_0, all else tuned on each set."""
+    grid = grid_of(results)
+    scale = grid["configuration"].map(lambda text: parameters(text).get(GAMMA_SCALE))
+    best = grid.assign(gamma_scale=scale).dropna(subset=["gamma_scale"])
+    best = best.groupby(["algorithm", "gamma_scale", "dataset"])["loss"].min().unstack()
+    shared = best.dropna(axis="columns")
+    return shared.mean(axis=1).rename("loss").reset_index().assign(sets=shared.shape[1])

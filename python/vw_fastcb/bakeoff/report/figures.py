@@ -1,4 +1,4 @@
-"""The pictures of the report."""
+"""The figures of the report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
+from vw_fastcb.bakeoff.analysis.comparison import SMALL_LSTAR
 from vw_fastcb.bakeoff.analysis.curves import Curve
-from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, SUPERVISED, bandits
-from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR
-from vw_fastcb.bakeoff.report.look import INK, QUIET, axis_names, canvas, colour, label_ends, shortened
+from vw_fastcb.bakeoff.analysis.paper import FASTCB, PAPER_TRIO, SUPERVISED, bandits
+from vw_fastcb.bakeoff.report.style import INK, QUIET, axis_names, canvas, colour, label_ends, shortened
 
 _SQUARE = (4.3, 4.3)
 _WIDE = (6.4, 4.2)
@@ -25,7 +25,7 @@ _POINTS = 400  # of a curve: more cannot be seen
 
 
 def scatter(sets: pd.DataFrame, rival: str) -> Figure:
-    """The loss of FastCB.L against a rival's, a point for each set; `sets` as `analysis.tables.outcomes` gives it."""
+    """The loss of FastCB.L against a rival's, one point per set; `sets` as `comparison.outcomes` gives it."""
     figure, axes = canvas(*_SQUARE, f"FastCB.L against {rival}")
     axes.plot([0, 1], [0, 1], color=INK, alpha=0.45, linewidth=0.9)
     _points(axes, sets, sets["rival_loss"], sets["loss"], rival)

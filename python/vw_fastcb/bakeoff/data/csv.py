@@ -1,4 +1,4 @@
-"""Tables as text: encoding, separator, header and decimal comma are found out."""
+"""CSV files: encoding, separator, header and decimal comma are found out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..dataset import BrokenDataset, Dataset
-from ..table import MISSING, NO_CLASS, dataset_from_table
-from . import target as targets
+from .dataset import BrokenDataset, Dataset
+from .table import MISSING, NO_CLASS, USUAL_TARGETS, choose_target, dataset_from_table
 
 SEPARATORS = (",", ";", "\t", "|", " ")
 SNIFFED_LINES = 200
@@ -50,7 +49,7 @@ def read(path: Path, name: str, target: str | None) -> Dataset:
         notes.append("the first column left out: it has no name and numbers the rows")
     if separator != ",":
         table = table.assign(**{column: _without_decimal_comma(table[column], separator) for column in table.columns})
-    chosen = targets.choose(name, list(table.columns), target)
+    chosen = choose_target(name, list(table.columns), target)
     return dataset_from_table(name, str(path), table, chosen, notes=notes)
 
 
@@ -68,8 +67,8 @@ def sniff_separator(lines: Sequence[str], name: str) -> tuple[str, int]:
         del cuts[" "]
     if not cuts:
         raise BrokenDataset(
-            f"{name}: no separator (comma, semicolon, tab, bar, blank) cuts its first {len(lines)} lines, or most of "
-            "them, into equally many cells, two or more."
+            f"{name}: no separator (comma, semicolon, tab, bar, blank) splits its first {len(lines)} lines, or most "
+            "of them, into the same number of cells, two or more."
         )
     best = max(cuts, key=lambda separator: (cuts[separator].share, cuts[separator].width))
     return best, cuts[best].width
@@ -110,7 +109,7 @@ def has_header(rows: list[list[str]]) -> bool:
     counted = len(first) > 2 and first == [str(place) for place in range(len(first))]
     if counted and tuple(first) not in zip(*columns, strict=True):
         return True
-    return any(cell.lower() in targets.USUAL_NAMES for cell in first) or all(map(_is_word, first))
+    return any(cell.lower() in USUAL_TARGETS for cell in first) or all(map(_is_word, first))
 
 
 def _rows(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -159,7 +158,8 @@ def _first_lines(path: Path, encoding: str, name: str) -> list[str]:
     with path.open(encoding=encoding, newline="") as file:
         lines = [line for line in islice(file, SNIFFED_LINES) if line.strip()]
     if len(lines) < 2:
-        raise BrokenDataset(f"{name}: {path} has {len(lines)} line(s) of text; a table of two or more was expected.")
+        given = "1 line" if len(lines) == 1 else "no line"
+        raise BrokenDataset(f"{name}: {path} has {given} of text; expected a table of two lines or more.")
     return lines
 
 

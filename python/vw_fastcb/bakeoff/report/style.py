@@ -1,4 +1,4 @@
-"""Colours and the common dress of the pictures."""
+"""Colours and the common dress of all figures, those of the demo included."""
 
 from __future__ import annotations
 
