@@ -95,19 +95,42 @@ std::string names_of(const VW::LEARNER::learner& below)
 {
   std::vector<std::string> learners;
   below.get_enabled_learners(learners);
+  // What VW adds to a name while it prints features. The model is the same with and without.
+  const std::string printing = "-audit";
   std::string names;
-  for (const auto& learner : learners) { names += (names.empty() ? "" : ", ") + learner; }
+  for (const auto& learner : learners)
+  {
+    const auto end = learner.size() < printing.size() ? std::string::npos : learner.size() - printing.size();
+    const bool prints = end != std::string::npos && learner.compare(end, std::string::npos, printing) == 0;
+    names += (names.empty() ? "" : ", ") + (prints ? learner.substr(0, end) : learner);
+  }
   return names;
 }
 
+// Appends what is written to a vector. VW has a writer that does, but it makes room for each piece by itself: the time
+// to save a model would grow with the square of its size.
+class memory_writer final : public VW::io::writer
+{
+public:
+  explicit memory_writer(std::vector<char>& bytes) : _bytes(&bytes) {}
+  ssize_t write(const char* buffer, size_t num_bytes) override
+  {
+    _bytes->insert(_bytes->end(), buffer, buffer + num_bytes);
+    return static_cast<ssize_t>(num_bytes);
+  }
+
+private:
+  std::vector<char>* _bytes;
+};
+
 std::vector<char> serialized(VW::LEARNER::learner& learner)
 {
-  auto bytes = std::make_shared<std::vector<char>>();
+  std::vector<char> bytes;
   VW::io_buf buffer;
-  buffer.add_file(VW::io::create_vector_writer(bytes));
+  buffer.add_file(std::make_unique<memory_writer>(bytes));
   learner.save_load(buffer, /*read=*/false, /*text=*/false);
   buffer.flush();
-  return std::move(*bytes);
+  return bytes;
 }
 
 // Hands bytes that were read and verified to the learners they are for.

@@ -534,21 +534,24 @@ def test_a_model_is_written_through_links_and_never_over_a_device(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert FastCB.load(tmp_path / "model").n_actions == 2
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     for path, message in (
-        (tmp_path / "folder", "is a folder; expected the name of a file"),
-        ("/dev/full", "is not a regular file"),
-        ("/dev/null", "is not a regular file"),
+        (tmp_path / "folder", "it is a folder. Give the name of a file"),
+        (tmp_path / "pipe", "it is not a regular file"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(RuntimeError, match=f"the model could not be saved to .*{message}"):
             bandit.save(path)
-    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        bandit.save(tmp_path / "none" / "model")
+    for path in ("", "x\0y"):
+        with pytest.raises(ValueError, match="expected the name of a file"):
+            bandit.save(path)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    with pytest.raises(RuntimeError, match="could not be saved"):
+        bandit.save(tmp_path / "model" / "below a file")
     with pytest.raises(FileNotFoundError, match="there is no model file"):
         FastCB.load(tmp_path / "none")
     with pytest.raises(IsADirectoryError, match="is a folder; expected a model file"):
         FastCB.load(tmp_path / "folder")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "model", "pipe"]
 
 
 def test_a_model_that_cannot_be_written_leaves_nothing_behind(tmp_path):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import secrets
-import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,23 +153,11 @@ class Engine:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model under a temporary name and renames it: the file is there as a whole, or as it was."""
-        target = Path(os.path.realpath(os.fsdecode(path)))  # through links
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            kind = "a folder" if target.is_dir() else "not a regular file"
-            raise ValueError(f"{os.fspath(path)!r} is {kind}; expected the name of a file to write the model to.")
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {os.fspath(target.parent)!r} to save the model in.")
+        name = os.fsencode(path)
+        if not name or b"\0" in name:
+            raise ValueError(f"the path is {os.fspath(path)!r}; expected the name of a file to write the model to.")
         self.learner.note = self.note()
-        scratch = target.with_name(f".{target.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
-        try:
-            self.learner.save(os.fsencode(scratch))
-            if target.exists():
-                scratch.chmod(stat.S_IMODE(target.stat().st_mode))
-            scratch.replace(target)
-        finally:
-            for leftover in (scratch, scratch.with_name(scratch.name + ".writing")):
-                with contextlib.suppress(OSError):
-                    leftover.unlink()
+        self.learner.save(name)
 
     def _checked_value(self, value: Any) -> NDArray[np.float64]:
         """Raises for a cost or reward that is none, or that lies outside its range."""

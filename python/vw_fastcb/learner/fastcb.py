@@ -554,8 +554,8 @@ class FastCB:
             path: The file. One that is there is replaced once the new one is whole; links are followed.
 
         Raises:
-            ValueError: The path is a folder or a device, or the learner was closed.
-            RuntimeError: The file cannot be written.
+            ValueError: The path is empty, or the learner was closed.
+            RuntimeError: The file cannot be written, or the path is a folder or a device.
 
         Examples:
             >>> import os, tempfile
