@@ -196,7 +196,7 @@ py::object encoded_rows::kept(size_t row) const
 {
   if (_form == form::dense)
   {
-    const auto one = features.one(row);
+    const auto one = _dense.one(row);
     return frozen_floats(one, {static_cast<py::ssize_t>(one.width(0))});
   }
   const py::int_ place(row + _first);
@@ -226,7 +226,7 @@ py::object encoded_rows::kept(size_t row) const
 py::object encoded_rows::all_kept() const
 {
   const auto rows = static_cast<py::ssize_t>(features.rows());
-  if (_form == form::dense) { return frozen_floats(features, {rows, static_cast<py::ssize_t>(features.width(0))}); }
+  if (_form == form::dense) { return frozen_floats(_dense, {rows, static_cast<py::ssize_t>(_dense.width(0))}); }
   py::list all;
   for (size_t row = 0; row < features.rows(); ++row) { all.append(kept(row)); }
   return std::move(all);
@@ -286,6 +286,7 @@ bool row_reader::read_dense(const py::handle& given, const request& wanted, enco
   if (wanted.row != ALL) { rows.features = rows.features.one(static_cast<size_t>(wanted.row)); }
   rows._form = encoded_rows::form::dense;
   rows._source = array;
+  rows._dense = rows.features;
   if (!rows.features.finite())
   {
     if (!_marks_missing) { python().refuse_value(given, _noun); }

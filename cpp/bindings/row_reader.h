@@ -48,9 +48,10 @@ private:
   };
 
   form _form = form::dense;
-  py::object _source;  // what was given, in one of the forms above
-  size_t _first = 0;   // its row that `features` begins with
-  py::object _owners;  // of arrays that are read where they are
+  py::object _source;   // what was given, in one of the forms above
+  size_t _first = 0;    // its row that `features` begins with
+  feature_rows _dense;  // an array as it was given, also where its missing values were marked
+  py::object _owners;   // of arrays that are read where they are
   std::shared_ptr<const column_table> _table;
   std::vector<float> _values;
   std::vector<uint64_t> _places;

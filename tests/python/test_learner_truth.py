@@ -228,6 +228,28 @@ def test_a_missing_number_is_a_zero_or_marked(form):
     np.testing.assert_array_equal(zero[0], zero[1])
 
 
+@pytest.mark.parametrize("form", [lambda row: row, lambda row: scipy.sparse.csr_matrix(row[np.newaxis])])
+@pytest.mark.parametrize("vw_args", ["", "--nn 2"])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_decision_about_missing_values_teaches_what_the_rows_teach(form, vw_args, fixed):
+    context, actions = np.array([1.0, np.nan, 2.0]), np.array([[np.nan, 1.0], [0.5, np.nan], [1.0, 2.0]])
+    given = None if fixed else actions
+    taught = []
+    for way in range(3):
+        bandit = FastCB(3 if fixed else None, missing="mark", seed=1, vw_args=vw_args)
+        for cost in (0.0, 1.0, 0.5):
+            decision = bandit.decide(form(context), given)
+            if way == 0:
+                bandit.learn(decision, cost)
+            elif way == 1:
+                logged = json.dumps(decision.to_dict(), allow_nan=False)
+                bandit.learn(Decision.from_dict(json.loads(logged)), cost)
+            else:
+                bandit.learn_event(form(context), decision.action, cost, action_features=given)
+        taught.append(bandit.decide(form(context), given).pmf.tolist())
+    assert taught[0] == taught[1] == taught[2]
+
+
 def test_the_marker_is_a_feature_of_text(tmp_path):
     bandit = FastCB(2, missing="mark").partial_fit([{"age": None}] * 5, [1] * 5, [0] * 5)
     np.testing.assert_allclose(bandit.to_workspace().predict("|x age=missing"), bandit.decide({"age": None}).pmf)

@@ -190,10 +190,10 @@ def _readable(features: Any) -> Any:
         return {str(name): _plain(value) for name, value in features.items()}
     if isinstance(features, tuple):
         values, columns = features
-        return {str(column): float(value) for column, value in zip(columns.tolist(), values.tolist(), strict=True)}
+        return {str(column): _plain(value) for column, value in zip(columns.tolist(), values.tolist(), strict=True)}
     if isinstance(features, list):
         return [_readable(one) for one in features]
-    return np.asarray(features).tolist()
+    return [_readable(row) for row in features] if features.ndim == 2 else [_plain(value) for value in features]
 
 
 def _plain(value: Any) -> Any:
@@ -216,11 +216,18 @@ def _features(given: Any, what: str) -> Any:
 
 def _frozen(given: Any, what: str, dtype: Any) -> NDArray[Any]:
     try:
-        array = np.array([np.nan if one is None else one for one in given], dtype=dtype)
+        array = np.array(_with_nan(given), dtype=dtype)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"{what} is {given!r}; expected numbers, as Decision.to_dict writes them.") from problem
     array.flags.writeable = False
     return array
+
+
+def _with_nan(given: Any) -> Any:
+    """JSON has no NaN, so what is missing is None there."""
+    if isinstance(given, list):
+        return [_with_nan(one) for one in given]
+    return np.nan if given is None else given
 
 
 def _features_of(kept: Any, event: int) -> Any:
