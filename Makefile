@@ -45,7 +45,7 @@ wheel: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a manylinux wheel and
 	$(BIN)/python tests/wheel/check.py dist
 
 docs: $(VENV)/.installed-docs  ## the documentation as a site in build/site; a broken link is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in build/site: open build/site/index.html, or run $(BIN)/mkdocs serve"
 
 # Address and undefined-behaviour sanitizers on our code and on VW's core, in a build folder and an environment of their own.

@@ -1,8 +1,8 @@
 """Two things that MkDocs does not do by itself: links out of docs/, and equations without a script.
 
-Links. A page may link to any file of the repository (`../benchmarks/speed/results/arrays.md`), so that it also reads well
-where people browse the repository. Such a file is carried along into the site, under `beyond/`, with the pictures and pages
-that it links to in turn.
+Links. A page may link to any file of the repository (`../benchmarks/speed/results/arrays.md`), so that it also reads
+well where people browse the repository. Such a file is carried along into the site, under `beyond/`, with the pictures
+and pages that it links to in turn.
 
 Equations. LaTeX between dollars becomes MathML when the site is built; a browser needs nothing else.
 """

@@ -1,7 +1,7 @@
 """Markdown pages whose examples run: the code of a page, what the page says that it prints, and what it prints.
 
-`python tests/python/pages.py docs/*.md docs/python/*.md` runs pages and writes into them what their cells printed. Read the
-difference before you commit it: from then on the tests hold the page to it.
+`python tests/python/pages.py docs/*.md docs/python/*.md` runs pages and writes into them what their cells printed. Read
+the difference before you commit it: from then on the tests hold the page to it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,121 @@
+"""Draws the pictures of the pages from real runs: `python docs/pictures/draw.py`, some seconds.
+
+(`demo.png` is what `fastcb demo --picture docs/pictures/demo.png` draws.) Backgrounds are transparent and axes grey, so
+that a picture reads well on light pages and on dark ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vw_fastcb import FastCB, allocation
+
+FOLDER = Path(__file__).parent
+FASTCB, SQUARECB, THIRD, GREY = "#0f9d76", "#e0782a", "#8f83d8", "#8a8f98"
+
+mpl.use("Agg")
+plt.rcParams.update(
+    {
+        "axes.edgecolor": GREY,
+        "axes.labelcolor": GREY,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "font.size": 11,
+        "grid.alpha": 0.25,
+        "grid.color": GREY,
+        "axes.grid": True,
+        "lines.linewidth": 2.2,
+        "savefig.transparent": True,
+        "svg.hashsalt": "vw-fastcb",
+        "text.color": GREY,
+        "xtick.color": GREY,
+        "ytick.color": GREY,
+    }
+)
+
+
+def blank(x: str, y: str) -> tuple[Figure, Axes]:
+    """An empty picture with two labels."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+    axes.set(xlabel=x, ylabel=y)
+    return figure, axes
+
+
+def write(figure: Figure, name: str) -> None:
+    """Writes a picture; the same picture gives the same file."""
+    figure.savefig(FOLDER / name, metadata={"Date": None})
+    plt.close(figure)
+    print(name)
+
+
+def draw_allocation() -> None:
+    """How often a second action is tried that is 0.1 worse than the best, by what the best one costs."""
+    best = np.linspace(0, 0.5, 101)
+    costs = np.stack([best, best + 0.1], axis=1)
+    figure, axes = blank("predicted cost of the best action", "probability of an action 0.1 worse")
+    for gamma, dashes in ((20, (None, None)), (100, (5, 2))):
+        for name, rule, color in (
+            ("SquareCB", allocation.igw, SQUARECB),
+            ("FastCB", allocation.reweighted_igw, FASTCB),
+        ):
+            explored = rule(costs, gamma)[:, 1]
+            axes.plot(best, explored, color=color, dashes=dashes)
+            axes.annotate(
+                f"{name}, gamma {gamma}",
+                (best[-1], explored[-1]),
+                (6, 0),
+                textcoords="offset points",
+                color=color,
+                va="center",
+                annotation_clip=False,
+            )
+    axes.set(xlim=(0, 0.5), ylim=(0, None))
+    write(figure, "allocation.svg")
+
+
+DRIFT = {
+    "as it comes": ({"learning_rate": 2}, SQUARECB),
+    "constant gamma": ({"learning_rate": 2, "gamma_scale": 100, "gamma_exponent": 0}, THIRD),
+    "constant gamma and step": (
+        {"learning_rate": 0.5, "gamma_scale": 100, "gamma_exponent": 0, "vw_args": "--sgd --power_t 0"},
+        FASTCB,
+    ),
+}
+
+
+def changing_world(seed: int, rounds: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """The world of docs/drift.md, with one change."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.random((rounds, 4))
+    best = (contexts.argmax(axis=1) + (np.arange(rounds) >= rounds // 2)) % 4
+    chance = np.where(np.arange(4) == best[:, None], 0.05, 0.80)
+    return contexts, (rng.random((rounds, 4)) < chance).astype(float)
+
+
+def draw_drift(window: int = 500, runs: int = 10) -> None:
+    """Recent cost over time, when the best action changes half-way."""
+    figure, axes = blank("round", f"mean cost of the last {window} rounds")
+    for name, (settings, color) in DRIFT.items():
+        costs = np.mean(
+            [FastCB(4, seed=seed, **settings).simulate(*changing_world(seed)).costs[0] for seed in range(runs)], axis=0
+        )
+        recent = np.convolve(costs, np.full(window, 1 / window), mode="valid")
+        axes.plot(np.arange(window, len(costs) + 1, 50), recent[::50], color=color, label=name)
+    axes.axvline(10_000, color=GREY, linewidth=1, linestyle=":")
+    axes.axhline(0.05, color=GREY, linewidth=1, linestyle=":")
+    axes.annotate("the best policy", (20_000, 0.05), (0, 4), textcoords="offset points", ha="right")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(ylim=(0, None), xlim=(0, 20_000))
+    axes.legend(frameon=False, labelcolor="linecolor", loc="upper left")
+    write(figure, "drift.svg")
+
+
+if __name__ == "__main__":
+    draw_allocation()
+    draw_drift()
