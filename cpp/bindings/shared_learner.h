@@ -1,13 +1,13 @@
-// What register_learner.cc hands to Python: an array_learner that many threads may use.
+// What register_learner.cc hands to Python: an array_learner that many threads may use, and the readers of its rows.
 #pragma once
 
 #include "learner/array_learner.h"
 #include "learner/fork_safe_mutex.h"
 #include "learner/random_draws.h"
-#include "numpy_rows.h"
-#include "quick_rows.h"
+#include "row_reader.h"
 #include "strict/bad_event.h"
 
+#include <cmath>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -16,9 +16,6 @@
 
 namespace vw_fastcb
 {
-using optional_rows = std::optional<py::tuple>;
-using optional_indices = std::optional<indices>;
-
 // The events of a call: contexts, and where actions have features, those.
 struct event_arrays
 {
@@ -27,10 +24,10 @@ struct event_arrays
 
   explicit event_arrays(const feature_rows& contexts) : contexts(contexts) {}
 
-  event_arrays(const py::tuple& context_rows, const optional_rows& action_rows, const optional_indices& first)
-      : contexts(rows_of(context_rows))
+  event_arrays(const encoded_rows& context_rows, const encoded_rows* action_rows, const std::optional<indices>& first)
+      : contexts(context_rows.features)
   {
-    if (action_rows) { actions.features = rows_of(*action_rows); }
+    if (action_rows != nullptr) { actions.features = action_rows->features; }
     if (first) { actions.first = first->data(); }
   }
 
@@ -42,19 +39,25 @@ struct event_arrays
   }
 };
 
-// An array_learner for many threads: one at a time is inside, none of them holds the interpreter.
+// An array_learner for many threads: one at a time is inside, none of them holds the interpreter. The readers are used
+// with the interpreter held.
 class shared_learner
 {
 public:
-  // Predictions are told as offset + slope * what the engine says, which lies in [0,1].
-  shared_learner(const std::vector<std::string>& arguments, double offset, double slope, uint64_t draws)
-      : draws(draws)
-      , _learner(arguments)
+  // Predictions are told as offset + slope * what the engine says, which lies in [0,1]. Without `draws`, nobody can
+  // repeat what is drawn, and processes that were forked draw differently.
+  shared_learner(const std::vector<std::string>& arguments, double offset, double slope,
+      const std::optional<uint64_t>& draws, bool marks_missing)
+      : contexts(set_up(arguments).context_names(), "contexts", marks_missing)
+      , actions(_learner->action_names(), "action features", marks_missing)
+      , fixed_actions(_learner->fixed_actions())
+      , scores_before_learning(_learner->scores_before_learning())
+      , _draws(draws ? random_draws(*draws) : random_draws::fresh())
+      , _repeatable(draws.has_value())
+      , _forks(fork_safe_mutex::forks())
       , _offset(offset)
       , _slope(slope)
   {
-    fixed_actions = _learner.fixed_actions();
-    scores_before_learning = _learner.scores_before_learning();
   }
 
   template <typename Work>
@@ -71,7 +74,7 @@ public:
     const std::lock_guard<fork_safe_mutex> lock(_mutex);
     try
     {
-      return work(_learner);
+      return work(*_learner);
     }
     catch (const bad_event& problem)
     {
@@ -79,32 +82,92 @@ public:
     }
   }
 
-  // Inside the lock only.
-  void predict(const event_arrays& events, size_t row, double* pmf, double* predictions)
+  // Inside the lock only, as are the next two.
+  void predict(const event_arrays& events, size_t row, double* pmf, double* predictions, const uint8_t* excluded)
   {
-    _learner.predict(events.contexts, events.actions, row, pmf, predictions);
-    const auto count = _learner.actions_of(events.actions, row);
+    _learner->predict(events.contexts, events.actions, row, pmf, predictions, excluded);
+    const auto count = _learner->actions_of(events.actions, row);
     for (size_t a = 0; a < count; ++a) { predictions[a] = _offset + _slope * predictions[a]; }
   }
 
-  // The names of a namespace. Their hashes do not change: they need no lock.
-  auto names(char name_space) const
+  double next_draw()
   {
-    const auto hash = [this, name_space](const std::string& name) { return _learner.hash_of(name_space, name); };
-    return name_table<decltype(hash)>{hash, _learner.index_mask()};
+    if (!_repeatable && _forks != fork_safe_mutex::forks())
+    {
+      _forks = fork_safe_mutex::forks();
+      _draws = random_draws::fresh();
+    }
+    return _draws.next();
   }
 
-  uint32_t fixed_actions = 0;
-  bool scores_before_learning = false;
-  random_draws draws;
-  column_table context_columns;  // of the plain arrays that decide and learn_one take
-  column_table action_columns;
-  plain_copy last_actions;  // decisions that were made of the same actions share one copy
+  random_draws& draws() { return _draws; }
+  bool repeatable() const { return _repeatable; }
+  void repeat_from(uint64_t state)
+  {
+    _draws = random_draws(state);
+    _repeatable = true;
+  }
+
+  // What a good call had for columns is expected of the next ones.
+  void remember(const encoded_rows& context_rows, const encoded_rows* action_rows)
+  {
+    const bool new_columns = contexts.columns().is_none() && !context_rows.columns.is_none();
+    contexts.remember(context_rows);
+    if (action_rows != nullptr) { actions.remember(*action_rows); }
+    const bool grown = contexts.has_grown();
+    if (actions.has_grown() || grown || new_columns) { warn_where_crowded(); }
+  }
+
+  // How large the table of weights has to be for arrays of these widths.
+  uint32_t bits_for(size_t context_columns, size_t action_columns)
+  {
+    const auto needed =
+        _learner->weights_for(static_cast<double>(context_columns), static_cast<double>(action_columns));
+    const double room = _learner->has_interactions() ? 4. : 1.;
+    return static_cast<uint32_t>(std::ceil(std::log2(needed * room)));
+  }
+
+private:
+  array_learner& set_up(const std::vector<std::string>& arguments)
+  {
+    _learner = std::make_unique<array_learner>(arguments);
+    return *_learner;
+  }
+
+  // Once: features that share a weight are learned as if they were one.
+  void warn_where_crowded()
+  {
+    const auto needed =
+        _learner->weights_for(static_cast<double>(contexts.used()), static_cast<double>(actions.used()));
+    const double weights = std::ldexp(1., static_cast<int>(_learner->bits()));
+    // Names that are the numbers of columns lie one after another; other names fall where they may.
+    const bool hashed = _learner->has_interactions() || !py::isinstance<py::int_>(contexts.columns());
+    if (_warned || needed <= (hashed ? weights / 2 : weights)) { return; }
+    _warned = true;
+    const auto message = std::string("the features seen so far need about ") +
+                         std::to_string(static_cast<uint64_t>(needed)) +
+                         " weights, and bits=" + std::to_string(_learner->bits()) + " has room for " +
+                         std::to_string(static_cast<uint64_t>(weights)) +
+                         ": some features share a weight. Make the learner with more bits, for example bits=" +
+                         std::to_string(static_cast<int>(std::ceil(std::log2(needed * 2)))) + ".";
+    if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 2) != 0) { throw py::error_already_set(); }
+  }
+
+  std::unique_ptr<array_learner> _learner;
+
+public:
+  row_reader contexts;
+  row_reader actions;
+  const uint32_t fixed_actions;
+  const bool scores_before_learning;
 
 private:
   fork_safe_mutex _mutex;
-  array_learner _learner;
+  random_draws _draws;
+  bool _repeatable;
+  uint64_t _forks;
   double _offset;
   double _slope;
+  bool _warned = false;
 };
 }  // namespace vw_fastcb

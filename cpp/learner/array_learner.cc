@@ -103,14 +103,38 @@ array_learner::array_learner(const std::vector<std::string>& arguments)
 
 array_learner::~array_learner() = default;
 
-uint64_t array_learner::hash_of(char name_space, const std::string& name) const
+namespace
 {
-  const auto& parser = *_all->parser_runtime.example_parser;
-  const auto space = VW::hash_space(*_all, std::string(1, name_space));
-  return parser.hasher(name.data(), name.size(), static_cast<uint32_t>(space));
+name_hash names_in(const VW::workspace& all, char name_space)
+{
+  auto& writable = const_cast<VW::workspace&>(all);  // VW's function takes it so and only reads
+  return {all.parser_runtime.example_parser->hasher,
+      static_cast<uint32_t>(VW::hash_space(writable, std::string(1, name_space))), all.runtime_state.parse_mask};
+}
+}  // namespace
+
+name_hash array_learner::context_names() const { return names_in(*_all, CONTEXT); }
+
+name_hash array_learner::action_names() const { return names_in(*_all, ACTION); }
+
+double array_learner::weights_for(double context_features, double action_features) const
+{
+  const auto features_in = [&](VW::namespace_index name_space)
+  {
+    if (name_space == VW::details::WILDCARD_NAMESPACE) { return context_features + action_features; }
+    return name_space == CONTEXT ? context_features : name_space == ACTION ? action_features : 0.;
+  };
+  double features = context_features + action_features + 1.;
+  for (const auto& interaction : _all->feature_tweaks_config.interactions)
+  {
+    double products = 1.;
+    for (const auto name_space : interaction) { products *= features_in(name_space); }
+    features += products;
+  }
+  return features * _all->reduction_state.total_feature_width;
 }
 
-uint64_t array_learner::index_mask() const { return _all->runtime_state.parse_mask; }
+bool array_learner::has_interactions() const { return !_all->feature_tweaks_config.interactions.empty(); }
 
 // What is thrown may leave examples half changed.
 template <typename Work>
@@ -190,7 +214,7 @@ void array_learner::to_pmf(double* pmf, double* predictions)
   {
     _pmf.resize(_logits.size());
     _oracle->to_pmf(_logits, _pmf);
-    for (size_t a = 0; a < _pmf.size(); ++a) { pmf[a] = static_cast<float>(_pmf[a]); }
+    std::copy(_pmf.begin(), _pmf.end(), pmf);
     std::copy(_oracle->predictions().begin(), _oracle->predictions().end(), predictions);
     return;
   }
@@ -198,13 +222,33 @@ void array_learner::to_pmf(double* pmf, double* predictions)
   const auto& unit_predictions = _oracle->predictions();
   for (size_t i = 0; i < _ranked.size(); ++i)
   {
-    pmf[_ranked.action(i)] = _ranked.probability(i);
+    pmf[_ranked.action(i)] = _ranked.exact_probability(i);
     predictions[_ranked.action(i)] = unit_predictions[i];
   }
 }
 
-void array_learner::update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
-    float cost, float probability, float weight)
+void array_learner::to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions)
+{
+  const size_t count = _logits.size();
+  const auto all_logits = _logits;  // ranking puts them into another order
+  to_pmf(pmf, predictions);         // for the predictions of those that are excluded
+  _allowed.clear();
+  _logits.clear();
+  for (size_t a = 0; a < count; ++a)
+  {
+    pmf[a] = 0.;
+    if (excluded[a] != 0) { continue; }
+    _allowed.push_back(a);
+    _logits.push_back(all_logits[a]);
+  }
+  _allowed_pmf.resize(_allowed.size());
+  _allowed_predictions.resize(_allowed.size());
+  to_pmf(_allowed_pmf.data(), _allowed_predictions.data());
+  for (size_t i = 0; i < _allowed.size(); ++i) { pmf[_allowed[i]] = _allowed_pmf[i]; }
+}
+
+void array_learner::update(
+    const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight)
 {
   const bool fixed = _fixed_actions > 0;
   with_examples(
@@ -213,7 +257,7 @@ void array_learner::update(const feature_rows& contexts, const action_sets& acti
         _context.fill(contexts, row, weight, /*shared=*/!fixed);
         if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
         auto& chosen = fixed ? _context.ec : _action.ec;
-        chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, probability);
+        chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, /*probability=*/1.f);
         if (fixed)
         {
           _oracle->observed_action(chosen, _fixed_actions);  // refuses what is bad
@@ -228,20 +272,21 @@ void array_learner::update(const feature_rows& contexts, const action_sets& acti
   advance_clock(*_all, weight);
 }
 
-void array_learner::predict(
-    const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions)
+void array_learner::predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf,
+    double* predictions, const uint8_t* excluded)
 {
   score(contexts, actions, row);
-  to_pmf(pmf, predictions);
+  if (excluded != nullptr) { to_pmf_without(excluded, pmf, predictions); }
+  else { to_pmf(pmf, predictions); }
 }
 
-void array_learner::learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
-    float cost, float probability, float weight)
+void array_learner::learn(
+    const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight)
 {
   const auto count = actions_of(actions, row);
   if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
   if (_scores_before_learning) { score(contexts, actions, row); }
-  update(contexts, actions, row, action, cost, probability, weight);
+  update(contexts, actions, row, action, cost, weight);
 }
 
 array_learner::outcome array_learner::play(
@@ -253,7 +298,7 @@ array_learner::outcome array_learner::play(
   predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data());
   const auto action = static_cast<uint32_t>(pick(_round_pmf.data(), count, draw));
   const outcome played{action, static_cast<float>(_round_pmf[action]), costs[action]};
-  update(contexts, actions, row, played.action, played.cost, played.probability, 1.f);
+  update(contexts, actions, row, played.action, played.cost, 1.f);
   return played;
 }
 
@@ -272,6 +317,10 @@ std::string array_learner::kept_flags() const
   }
   return flags.str();
 }
+
+const std::string& array_learner::note() const { return _oracle->note(); }
+
+void array_learner::set_note(const std::string& note) { _oracle->set_note(note); }
 
 void array_learner::save(const std::string& path) { VW::details::dump_regressor(*_all, path, /*as_text=*/false); }
 }  // namespace vw_fastcb

@@ -20,6 +20,17 @@
 
 namespace vw_fastcb
 {
+// VW's own hash of the feature names in a namespace, so that text input continues a model. Where a feature lies among
+// the weights is said by the hash's lowest bits, those of the mask.
+struct name_hash
+{
+  uint32_t (*hasher)(const char*, size_t, uint32_t);
+  uint32_t seed;
+  uint64_t mask;
+
+  uint64_t operator()(const std::string& name) const { return hasher(name.data(), name.size(), seed); }
+};
+
 class array_learner
 {
 public:
@@ -41,18 +52,23 @@ public:
     return _fixed_actions > 0 ? _fixed_actions : actions.count(row);
   }
 
-  // VW's own hash of feature names, so that text input continues a model; where it lies among the weights is said by
-  // its lowest bits.
-  uint64_t hash_of(char name_space, const std::string& name) const;
-  uint64_t index_mask() const;
+  // The names of contexts, and of the features of actions.
+  name_hash context_names() const;
+  name_hash action_names() const;
+
+  // How many weights an event with so many different features would use, interactions included.
+  double weights_for(double context_features, double action_features) const;
+  bool has_interactions() const;
 
   // Probabilities and predictions (losses, or rewards with --fastcb_objective reward, in [0,1]) for event `row`, in the
-  // order of the actions. The arrays have as many entries as the event has actions.
-  void predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions);
+  // order of the actions. The arrays have as many entries as the event has actions. Where `excluded` is given, the
+  // allocation runs over the actions whose entry is 0, at least one; the others have probability 0.
+  void predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions,
+      const uint8_t* excluded = nullptr);
 
   // One step on what was observed. Throws for a bad event, and the model is as it was.
-  void learn(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
-      float probability, float weight);
+  void learn(
+      const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight);
 
   // One round of a simulation: predict, draw with a number in [0,1), look up the cost of the action among those of the
   // event, learn from it.
@@ -72,6 +88,10 @@ public:
 
   // The flags that a model of this learner keeps, as a command line.
   std::string kept_flags() const;
+
+  // What a model says of itself beyond its flags, for those who made it.
+  const std::string& note() const;
+  void set_note(const std::string& note);
   std::shared_ptr<VW::workspace> shared_workspace() { return _all; }
 
 private:
@@ -82,10 +102,11 @@ private:
 
   // From _logits to probabilities, in the order of the actions.
   void to_pmf(double* pmf, double* predictions);
+  void to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions);
 
   // One step, of an event that was scored before, if need be.
-  void update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
-      float probability, float weight);
+  void update(
+      const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight);
 
   template <typename Work>
   void with_examples(Work work);
@@ -107,6 +128,9 @@ private:
   std::vector<float> _one_logit;
   ranked_actions _ranked;
   std::vector<double> _pmf;
+  std::vector<size_t> _allowed;  // where actions are excluded
+  std::vector<double> _allowed_pmf;
+  std::vector<double> _allowed_predictions;
   std::vector<double> _round_pmf;  // of a simulated round
   std::vector<double> _round_predictions;
 };

@@ -2,6 +2,8 @@
 // that is not there, and what it guards is whole.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <set>
 
@@ -25,14 +27,18 @@ public:
   fork_safe_mutex(const fork_safe_mutex&) = delete;
   fork_safe_mutex& operator=(const fork_safe_mutex&) = delete;
 
+  // How many forks this process has come through as the child.
+  static uint64_t forks() { return all().forks.load(std::memory_order_relaxed); }
+
   void lock() { _mutex.lock(); }
   void unlock() { _mutex.unlock(); }
 
 private:
   struct registry
   {
-    registry() { pthread_atfork(before_fork, after_fork, after_fork); }
+    registry() { pthread_atfork(before_fork, after_fork, after_fork_in_child); }
     std::mutex mutex;
+    std::atomic<uint64_t> forks{0};
     std::set<fork_safe_mutex*> members;
   };
   static registry& all()
@@ -49,6 +55,11 @@ private:
   {
     for (auto* member : all().members) { member->unlock(); }
     all().mutex.unlock();
+  }
+  static void after_fork_in_child()
+  {
+    ++all().forks;
+    after_fork();
   }
 
   std::mutex _mutex;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 
 namespace vw_fastcb
 {
@@ -11,6 +12,13 @@ class random_draws
 {
 public:
   explicit random_draws(uint64_t state) : _state(state) {}
+
+  // Draws that nobody can repeat.
+  static random_draws fresh()
+  {
+    std::random_device entropy;
+    return random_draws((static_cast<uint64_t>(entropy()) << 32) ^ entropy());
+  }
 
   // A number in [0,1) of 53 random bits.
   double next()

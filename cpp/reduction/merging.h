@@ -1,4 +1,5 @@
-// Model merging, the same for both front doors: the numbers of learned events add up.
+// Model merging, the same for both front doors: the numbers of learned events add up, and the note is that of the first
+// model (merging asks for models that were made alike).
 #pragma once
 
 #include "oracle.h"
@@ -14,17 +15,20 @@ namespace vw_fastcb
 template <typename Data, oracle& (*oracle_of)(Data&)>
 struct merging
 {
-  static uint64_t events(const Data& data) { return oracle_of(const_cast<Data&>(data)).events(); }
+  static const oracle& of(const Data& data) { return oracle_of(const_cast<Data&>(data)); }
+  static uint64_t events(const Data& data) { return of(data).events(); }
 
   static void merge(const std::vector<float>&, const std::vector<const Data*>& models, Data& merged)
   {
     uint64_t sum = 0;
     for (const auto* model : models) { sum += events(*model); }
     oracle_of(merged).set_events(sum);
+    if (!models.empty()) { oracle_of(merged).set_note(of(*models[0]).note()); }
   }
   static void add(const Data& base, const Data& delta, Data& sum)
   {
     oracle_of(sum).set_events(events(base) + events(delta));
+    oracle_of(sum).set_note(of(base).note().empty() ? of(delta).note() : of(base).note());
   }
   static void subtract(const Data& model, const Data& base, Data& delta)
   {
@@ -34,6 +38,7 @@ struct merging
                                       << ". Give the base that the models went on from.");
     }
     oracle_of(delta).set_events(events(model) - events(base));
+    oracle_of(delta).set_note(of(model).note());
   }
 };
 }  // namespace vw_fastcb

@@ -23,9 +23,11 @@ namespace
 {
 // What every block begins with: these six letters, the version of its format in two digits, and since format 3 the
 // version of the package that wrote it. Later formats keep to this, so that earlier packages can say what they found.
+// Since format 4 a note follows the block.
 constexpr const char* MAGIC = "fastcb";
 constexpr size_t MAGIC_LENGTH = 6;
-constexpr int FORMAT = 3;
+constexpr int FORMAT = 4;
+constexpr int FORMAT_WITHOUT_NOTE = 3;
 constexpr int FORMAT_WITHOUT_VERSION = 2;  // of version 0.1
 
 struct block_start
@@ -38,10 +40,10 @@ using package_version = std::array<char, 16>;  // padded with zeros
 // The rest of the block. Fixed-width fields: the same file on every machine of the same byte order, as VW's own.
 struct state_block
 {
-  model_state state;
+  event_counts counts;
   uint64_t bytes_below = 0;
   uint64_t stack_below = 0;  // which learners wrote them
-  uint64_t seal = 0;         // over the version, all above, and the bytes
+  uint64_t seal = 0;         // over the version, all above, the note, and the bytes
 };
 static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
 
@@ -78,13 +80,15 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
   return hash;
 }
 
-// Format 2 has no version, which leaves its seal as it was.
-uint64_t seal_of(const package_version& version, const state_block& block, const std::vector<char>& bytes)
+// Format 2 has no version and format 3 no note, which leaves their seals as they were.
+uint64_t seal_of(
+    const package_version& version, const state_block& block, const std::string& note, const std::vector<char>& bytes)
 {
   const auto* const fields = reinterpret_cast<const char*>(&block);
   const auto length = strnlen(version.data(), version.size());
   const auto start = fnv1a(version.data(), length == 0 ? 0 : version.size());
-  return fnv1a(bytes.data(), bytes.size(), fnv1a(fields, offsetof(state_block, seal), start));
+  const auto with_fields = fnv1a(fields, offsetof(state_block, seal), start);
+  return fnv1a(bytes.data(), bytes.size(), fnv1a(note.data(), note.size(), with_fields));
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -150,6 +154,22 @@ void write(VW::io_buf& io, const Part& part)
   io.bin_write_fixed(reinterpret_cast<const char*>(&part), sizeof(part));
 }
 
+// A length, then as many bytes. A length that no file can hold is damage.
+bool read_note(VW::io_buf& io, std::string& note)
+{
+  constexpr uint64_t MOST_BYTES = uint64_t{1} << 28;
+  uint64_t length = 0;
+  if (!read_into(io, length) || length > MOST_BYTES) { return false; }
+  note.resize(length);
+  return length == 0 || io.bin_read_fixed(note.data(), note.size()) == note.size();
+}
+
+void write_note(VW::io_buf& io, const std::string& note)
+{
+  write(io, static_cast<uint64_t>(note.size()));
+  if (!note.empty()) { io.bin_write_fixed(note.data(), note.size()); }
+}
+
 model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
 {
   block_start start{};
@@ -158,20 +178,21 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   package_version version{};
   state_block block;
   const bool whole = format == FORMAT_WITHOUT_VERSION || (format > 0 && read_into(io, version));
-  if (whole && format != FORMAT && format != FORMAT_WITHOUT_VERSION)
+  if (whole && format > FORMAT)
   {
     THROW("the model was made by version " << std::string(version.data(), strnlen(version.data(), version.size()))
                                            << " of vw-fastcb, and this is version " << VW_FASTCB_VERSION
                                            << ", which cannot read it. Use that version, or a later one.");
   }
-  if (!whole || !read_into(io, block))
+  std::string note;
+  if (!whole || !read_into(io, block) || (format > FORMAT_WITHOUT_NOTE && !read_note(io, note)))
   {
     THROW(
         "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
         "with --fastcb, or load this one without it.");
   }
   auto rest = rest_of(io);
-  if (rest.size() != block.bytes_below || block.seal != seal_of(version, block, rest))
+  if (rest.size() != block.bytes_below || block.seal != seal_of(version, block, note, rest))
   {
     THROW("the model file is damaged: " << block.bytes_below << " bytes of weights were saved and " << rest.size()
                                         << " were found"
@@ -189,21 +210,22 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   io.close_files();
   io.add_file(std::make_unique<verified_reader>(std::move(rest)));
   io.reset();
-  return block.state;
+  return {block.counts, std::move(note)};
 }
 
 void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_buf& io)
 {
   const auto bytes = serialized(below);
   state_block block;
-  block.state = state;
+  block.counts = state.counts;
   block.bytes_below = bytes.size();
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
-  block.seal = seal_of(this_version(), block, bytes);
+  block.seal = seal_of(this_version(), block, state.note, bytes);
   write(io, start_of_this_format());
   write(io, this_version());
   write(io, block);
+  write_note(io, state.note);
 }
 }  // namespace
 
@@ -211,7 +233,7 @@ void save_load_state(model_state& state, VW::LEARNER::learner& below, VW::io_buf
 {
   if (io.num_files() == 0) { return; }
   if (read) { state = read_block(below, io); }
-  else if (text) { VW::model_utils::write_model_field(io, state.events, "fastcb events learned", text); }
+  else if (text) { VW::model_utils::write_model_field(io, state.counts.events, "fastcb events learned", text); }
   else { write_block(state, below, io); }
 }
 }  // namespace vw_fastcb

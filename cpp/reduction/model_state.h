@@ -1,18 +1,26 @@
-// What the reduction adds to a VW model file: how many events were learned or had no label, and a seal over everything
-// the learners below it write, so that a truncated or foreign file is an error and never a silent start.
+// What the reduction adds to a VW model file: how many events were learned or had no label, a note of those who made
+// it, and a seal over all this and everything the learners below it write, so that a truncated or foreign file is an
+// error and never a silent start.
 #pragma once
 
 #include "vw/core/learner_fwd.h"
 #include "vw/core/vw_fwd.h"
 
 #include <cstdint>
+#include <string>
 
 namespace vw_fastcb
 {
-struct model_state
+struct event_counts
 {
   uint64_t events = 0;     // learned
   double unlabelled = 0.;  // the weight of those without a label
+};
+
+struct model_state
+{
+  event_counts counts;
+  std::string note;  // what the package that made the model wants to find again
 };
 
 // Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.

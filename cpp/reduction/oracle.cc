@@ -301,11 +301,14 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
 void oracle::save_load(VW::io_buf& io, bool read, bool text)
 {
   if (read) { use_log_loss(); }
-  model_state state{_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
+  model_state state;
+  state.counts = {_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
+  state.note = _note;
   save_load_state(state, *_scorer, io, read, text);
   if (!read) { return; }
-  _events = state.events;
+  _events = state.counts.events;
+  _note = state.note;
   const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
-  _unlabelled_before = vw_restores ? 0. : state.unlabelled;
+  _unlabelled_before = vw_restores ? 0. : state.counts.unlabelled;
 }
 }  // namespace vw_fastcb

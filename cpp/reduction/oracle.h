@@ -14,6 +14,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace vw_fastcb
@@ -73,6 +75,10 @@ public:
   uint64_t events() const { return _events; }
   void set_events(uint64_t events) { _events = events; }
 
+  // What those who made the model say of it. It goes with the model wherever that goes.
+  const std::string& note() const { return _note; }
+  void set_note(std::string note) { _note = std::move(note); }
+
 private:
   // Puts the label into the example; false where there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
@@ -113,5 +119,6 @@ private:
   double _unlabelled_before =
       0.;  // the weight of unlabelled events that VW's clock still counts since a model was loaded
   std::vector<double> _predictions;
+  std::string _note;
 };
 }  // namespace vw_fastcb

@@ -30,6 +30,7 @@ public:
   size_t size() const { return _ranked.size(); }
   uint32_t action(size_t rank) const { return _ranked[rank].action; }
   float probability(size_t rank) const { return static_cast<float>(_pmf[rank]); }  // VW's predictions are floats
+  double exact_probability(size_t rank) const { return _pmf[rank]; }
 
 private:
   struct scored

@@ -1,6 +1,7 @@
 """FastCB for people who think in arrays."""
 
-from vw_fastcb.learner.decision import Decision, Decisions, Simulation
+from vw_fastcb.learner.decision import Decision, Decisions
 from vw_fastcb.learner.fastcb import FastCB
+from vw_fastcb.learner.simulation import Simulation
 
 __all__ = ["Decision", "Decisions", "FastCB", "Simulation"]

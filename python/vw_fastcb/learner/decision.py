@@ -1,17 +1,20 @@
-"""What the learner hands out: small immutable records that can be pickled and learned from later, anywhere."""
+"""What the learner hands out: small immutable records that can be stored and learned from later, anywhere."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-# What the engine needs to see features again: an array of float32, or (values, places among VW's weights, offsets).
-Kept: TypeAlias = "NDArray[np.float32] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"
-# An (n, A) array of float64; a list of n arrays where the events differ in their number of actions.
-Table: TypeAlias = Any
+from vw_fastcb.learner import frames, rows
+from vw_fastcb.learner.events import Table
+
+# One row of features: an array of float32; (values, columns) of a sparse row; or names and values.
+Features: TypeAlias = "NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.int64]] | dict[str, Any]"
 
 _new = object.__new__
 
@@ -23,14 +26,16 @@ class Decision:
     Attributes:
         action: The chosen action, from 0.
         probability: With which it was drawn. Log it.
-        pmf: The probability of each action.
-        predicted: The predicted cost of each action, or its reward where the learner speaks of rewards.
+        pmf: The probability of each action; it sums to 1.
+        predicted: The predicted cost of each action, or its reward where the learner was made with `reward_range`.
         gamma: The greediness at the time.
+        name: The name of the action, where the learner has `action_names`.
         event_id: The id that fixed the draw, if one was given.
-        context: The features of the context as the engine reads them: an array of float32, or where names were given,
-            (values, places among VW's weights, offsets).
-        actions: The features of the actions, likewise; None where actions are fixed.
-        maker: The kind of learner that made it. Only such a learner can learn from it.
+        context: The features of the context: an array, (values, columns) of a sparse row, or a dictionary.
+        action_features: Likewise, of the chosen action; None where actions are fixed. Where learning reads every
+            action, as with `--nn`, of all of them.
+        maker: What the actions and features mean to the learner that made it; None in a decision that was read from a
+            dictionary.
     """
 
     action: int
@@ -38,15 +43,16 @@ class Decision:
     pmf: NDArray[np.float64]
     predicted: NDArray[np.float64]
     gamma: float
+    name: str | None = None
     event_id: str | int | None = None
-    context: Kept | None = field(default=None, repr=False)
-    actions: Kept | None = field(default=None, repr=False)
-    maker: str = field(default="", repr=False)
+    context: Features | None = field(default=None, repr=False)
+    action_features: Any = field(default=None, repr=False)
+    maker: str | None = field(default=None, repr=False)
 
     @staticmethod
-    def made(parts: tuple[Any, ...], event_id: str | int | None, maker: str) -> Decision:
+    def made(parts: tuple[Any, ...], name: str | None, event_id: str | int | None, maker: str) -> Decision:
         """From what the engine says. It costs a third of the constructor, which freezes each attribute by itself."""
-        action, probability, pmf, predicted, gamma, context, actions = parts
+        action, probability, pmf, predicted, gamma, context, action_features = parts
         decision = _new(Decision)
         vars(decision).update(
             action=action,
@@ -54,46 +60,176 @@ class Decision:
             pmf=pmf,
             predicted=predicted,
             gamma=gamma,
+            name=name,
             event_id=event_id,
             context=context,
-            actions=actions,
+            action_features=action_features,
             maker=maker,
         )
         return decision
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values with readable features, ready for JSON.
+
+        Returns:
+            The attributes, without `maker`: what it says trains any learner whose actions and columns are the same.
+
+        Examples:
+            >>> import json
+            >>> from vw_fastcb import Decision, FastCB
+            >>> bandit = FastCB(action_names=["politics", "sports"], seed=1)
+            >>> logged = json.dumps(bandit.decide({"age": 31, "city": "Rome"}).to_dict())
+            >>> json.loads(logged)["context"]
+            {'age': 31, 'city': 'Rome'}
+            >>> bandit.learn(Decision.from_dict(json.loads(logged)), cost=0)
+        """
+        return {
+            "action": self.action,
+            "name": self.name,
+            "probability": self.probability,
+            "pmf": np.asarray(self.pmf).tolist(),
+            "predicted": np.asarray(self.predicted).tolist(),
+            "gamma": self.gamma,
+            "event_id": self.event_id,
+            "context": _readable(self.context),
+            "action_features": _readable(self.action_features),
+        }
+
+    @classmethod
+    def from_dict(cls, logged: Mapping[str, Any]) -> Decision:
+        """The decision that `to_dict` wrote.
+
+        Args:
+            logged: What `to_dict` returned, also after a trip through JSON.
+
+        Returns:
+            A decision that any learner with the same actions and columns can learn.
+
+        Raises:
+            ValueError: Something is missing or is not what `to_dict` writes.
+        """
+        missing = [name for name in ("action", "probability", "pmf", "context") if name not in logged]
+        if missing:
+            raise ValueError(f"the dictionary has no {missing[0]!r}; expected one that Decision.to_dict made.")
+        pmf = _frozen(logged["pmf"], "pmf", np.float64)
+        return cls(
+            action=logged["action"],
+            probability=logged["probability"],
+            pmf=pmf,
+            predicted=_frozen(logged.get("predicted", np.full(len(pmf), np.nan)), "predicted", np.float64),
+            gamma=logged.get("gamma", float("nan")),
+            name=logged.get("name"),
+            event_id=logged.get("event_id"),
+            context=_features(logged["context"], "context"),
+            action_features=_features(logged.get("action_features"), "action_features"),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Many decisions made with one state of the model.
+    """Many decisions made with one state of the model. It has a length, and gives a `Decision` for each event.
 
     Attributes:
         actions: The chosen action of each event, (n,).
         probabilities: With which each was drawn, (n,).
         pmf: The probability of each action, (n, A), or a list of arrays where the events differ in their actions.
+        predicted: The predicted cost (or reward) of each action, likewise.
+        gamma: The greediness at the time.
+        contexts: A copy of the contexts, in the form in which they were given.
+        action_features: A copy of the chosen actions' features, one row for each event; None where actions are fixed.
+        action_names: The names of the actions, if they have any.
+        event_ids: The ids that fixed the draws, if they were given.
+        maker: As of `Decision`.
     """
 
     actions: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     pmf: Table
-
-
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """What happened in simulated runs, one row a shuffle.
-
-    Attributes:
-        costs: What each round cost (or its reward), in the order in which the rounds were played, (s, n).
-        actions: The actions played, (s, n).
-        probabilities: With which each was drawn, (s, n).
-        order: The row of the data that each round played, (s, n).
-    """
-
-    costs: NDArray[np.float64]
-    actions: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    order: NDArray[np.int64]
+    predicted: Table
+    gamma: float
+    contexts: Any = field(repr=False)
+    action_features: Any = field(default=None, repr=False)
+    action_names: tuple[str, ...] | None = None
+    event_ids: tuple[str | int, ...] | None = None
+    maker: str | None = field(default=None, repr=False)
 
     @property
-    def progressive(self) -> NDArray[np.float64]:
-        """The mean cost (or reward) up to each round, (s, n)."""
-        return np.cumsum(self.costs, axis=1) / np.arange(1, self.costs.shape[1] + 1)
+    def names(self) -> list[str] | None:
+        """The name of each chosen action; None where actions have no names."""
+        return None if self.action_names is None else [self.action_names[action] for action in self.actions]
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __getitem__(self, event: int) -> Decision:
+        number = range(len(self))[event]
+        action = int(self.actions[number])
+        return Decision(
+            action=action,
+            probability=float(self.probabilities[number]),
+            pmf=self.pmf[number],
+            predicted=self.predicted[number],
+            gamma=self.gamma,
+            name=None if self.action_names is None else self.action_names[action],
+            event_id=None if self.event_ids is None else self.event_ids[number],
+            context=_row_of(self.contexts, number),
+            action_features=None if self.action_features is None else _row_of(self.action_features, number),
+            maker=self.maker,
+        )
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[event] for event in range(len(self)))
+
+
+def _readable(features: Any) -> Any:
+    """As JSON says it: a list of numbers, or names and values."""
+    if features is None:
+        return None
+    if isinstance(features, dict):
+        return {str(name): _plain(value) for name, value in features.items()}
+    if isinstance(features, tuple):
+        values, columns = features
+        return {str(column): float(value) for column, value in zip(columns.tolist(), values.tolist(), strict=True)}
+    if isinstance(features, list):
+        return [_readable(one) for one in features]
+    return np.asarray(features).tolist()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (str, bool)) or value is None:
+        return str(value) if isinstance(value, str) else value
+    number = value.item() if isinstance(value, np.generic) else value
+    if type(number).__name__ == "NAType" or math.isnan(number):
+        return None  # missing
+    return number if isinstance(number, (int, float)) else float(number)
+
+
+def _features(given: Any, what: str) -> Any:
+    """Features that JSON brought: a list of numbers, a dictionary, or lists of these for several actions."""
+    if given is None or isinstance(given, dict):
+        return given
+    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
+        return given
+    return _frozen(given, what, np.float32)
+
+
+def _frozen(given: Any, what: str, dtype: Any) -> NDArray[Any]:
+    try:
+        array = np.array([np.nan if one is None else one for one in given], dtype=dtype)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"{what} is {given!r}; expected numbers, as Decision.to_dict writes them.") from problem
+    array.flags.writeable = False
+    return array
+
+
+def _row_of(table: Any, row: int) -> Features:
+    """One row of a table as a decision keeps it."""
+    if frames.is_frame(table):
+        return frames.columns_of(frames.pick(table, np.array([row])), "the decisions' features").row(0)
+    if hasattr(table, "tocsr"):
+        one = table.tocsr()[[row]]
+        one.sum_duplicates()
+        return one.data.astype(np.float32), one.indices.astype(np.int64)
+    if rows.holds_dicts(table):
+        return dict(table[row])
+    return cast("Features", np.asarray(table[row], dtype=np.float32))

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import inspect
+import itertools
+import os
+import tempfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from vw_fastcb.learner.decision import Decision, Decisions, Simulation, Table
-from vw_fastcb.learner.draws import draw_of
-from vw_fastcb.learner.events import chosen_alone
-from vw_fastcb.learner.model import Engine
+from vw_fastcb.engine.stock_modules import load_pylibvw
+from vw_fastcb.engine.workspace import Workspace
+from vw_fastcb.learner import rows
+from vw_fastcb.learner.decision import Decision, Decisions
+from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, new_learner, read_model
+from vw_fastcb.learner.events import ActionSets, Events, Table, table_of
 from vw_fastcb.learner.outcomes import cost_table
-from vw_fastcb.learner.simulation import play
-from vw_fastcb.learner.steps import Steps
+from vw_fastcb.learner.settings import Settings
+from vw_fastcb.learner.simulation import Simulation, play
 
 _Self = TypeVar("_Self", bound="FastCB")
+_Array = NDArray[np.float64]
+_Exclude = Collection[int | str] | Sequence[Collection[int | str]] | NDArray[Any] | None
 
 
-class FastCB(Steps):
+class FastCB:
     """A contextual bandit on arrays and frames: FastCB on VW's engine.
 
-    Actions are either fixed (`n_actions`), or come with features of their own each time. Contexts and features of
-    actions are rows of:
+    Actions are either fixed (`n_actions` or `action_names`), or come with features of their own each time. Contexts and
+    features of actions are rows of:
 
     - an array of numbers, or a scipy sparse matrix: column j is VW's feature `j`;
     - a pandas or polars frame: a column of numbers or booleans `age` is VW's feature `age`, a category or text `red` in
-      the column `color` is the feature `color=red`; NaN, None and null are missing, and no feature;
+      the column `color` is the feature `color=red`; NaN, None and null are missing;
     - a list of dictionaries, as frames, with any names.
 
-    Contexts are in VW's namespace `x`, actions in `a`: a model goes on from text such as `|x age:3 color=red`.
+    The first rows fix the columns and their kinds: a column of numbers cannot become one of text. A missing number
+    counts as zero unless `missing="mark"`. Contexts are in VW's namespace `x`, actions in `a`: a model goes on from
+    text such as `|x age:3 color=red`.
 
-    One learner may be used from many threads, two run at the same time. Decisions and learners can be pickled.
+    One learner may be used from many threads. Decisions and learners can be pickled.
 
     Args:
         n_actions: The number of fixed actions; None where actions have features.
+        action_names: The names of the fixed actions, which may then be used instead of their numbers.
         cost_range: The lowest and the highest cost, (0, 1) unless given.
-        reward_range: Instead of `cost_range`: the learner then speaks of rewards everywhere.
+        reward_range: Instead of `cost_range`: the learner then takes and predicts rewards.
         objective: "loss" adapts to small losses, "reward" to small rewards.
         allocation: "reweighted" is FastCB's rule, "igw" SquareCB's.
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events.
         gamma_exponent: See `gamma_scale`.
         learning_rate: VW's step size.
         epsilon: Every action gets at least the probability epsilon / A.
-        interactions: Pairs of namespaces to multiply; ("xa",) unless given where actions have features, else none.
-        bits: The number of weights is 2 ** bits.
-        seed: Of the draws.
+        interactions: Namespaces to multiply; ("xa",) unless given where actions have features, else none.
+        bits: The model has 2 ** bits weights. None chooses 18, or as many as the first rows need, up to 24.
+        missing: "zero" takes a missing number for a zero; "mark" also gives each column a feature that says so.
+        seed: None draws differently every time, in every process. A number makes the draws repeatable.
         vw_args: Further flags of VW.
 
     Parameters are checked when the learner is used first, as scikit-learn does it.
@@ -53,108 +68,209 @@ class FastCB(Steps):
     Examples:
         >>> import numpy as np
         >>> from vw_fastcb import FastCB
-        >>> bandit = FastCB(n_actions=3, seed=1)
-        >>> decision = bandit.decide([0.5, 1.0])
+        >>> bandit = FastCB(action_names=["politics", "sports", "music"])
+        >>> decision = bandit.decide({"user": "Tom", "hour": 9})
+        >>> decision.name in ("politics", "sports", "music")
+        True
         >>> bandit.learn(decision, cost=0.2)
-        >>> bandit.predict_proba(np.ones((4, 2))).shape
-        (4, 3)
+        >>> bandit.events_
+        1
     """
 
-    def decide(self, context: Any, actions: Any = None, event_id: str | int | None = None) -> Decision:
+    _engine: Engine | None = None
+    _closed = False
+
+    def __init__(
+        self,
+        n_actions: int | None = None,
+        *,
+        action_names: Sequence[str] | None = None,
+        cost_range: tuple[float, float] | None = None,
+        reward_range: tuple[float, float] | None = None,
+        objective: Literal["loss", "reward"] = "loss",
+        allocation: Literal["reweighted", "igw"] = "reweighted",
+        gamma_scale: float = 10.0,
+        gamma_exponent: float = 0.5,
+        learning_rate: float = 0.5,
+        epsilon: float = 0.0,
+        interactions: Sequence[str] | None = None,
+        bits: int | None = None,
+        missing: Literal["zero", "mark"] = "zero",
+        seed: int | None = None,
+        vw_args: str = "",
+    ) -> None:
+        self.n_actions = n_actions
+        self.action_names = action_names
+        self.cost_range = cost_range
+        self.reward_range = reward_range
+        self.objective = objective
+        self.allocation = allocation
+        self.gamma_scale = gamma_scale
+        self.gamma_exponent = gamma_exponent
+        self.learning_rate = learning_rate
+        self.epsilon = epsilon
+        self.interactions = interactions
+        self.bits = bits
+        self.missing = missing
+        self.seed = seed
+        self.vw_args = vw_args
+
+    # Deciding and learning, one event at a time
+
+    def decide(
+        self,
+        context: Any,
+        action_features: Any = None,
+        *,
+        exclude: Collection[int | str] | None = None,
+        event_id: str | int | None = None,
+    ) -> Decision:
         """Draws an action for one context.
 
         Args:
             context: A (d,) array, a dictionary, a pandas Series, or a frame or sparse matrix of one row.
-            actions: The features of the actions where they are not fixed: an (A, d) array or sparse matrix, a frame, or
-                a list of dictionaries.
-            event_id: With an id the draw depends on the seed and the id alone, so that a replay draws the same.
+            action_features: The features of the actions where they are not fixed: an (A, d) array or sparse matrix, a
+                frame, or a list of dictionaries.
+            exclude: Actions that may not be drawn this time. The allocation runs over the others.
+            event_id: With an id the draw depends on the id and on the learner's salt, which the model keeps: the same
+                request gets the same action while the model is the same, and other learners draw independently.
 
         Returns:
             The action, its probability, and what is needed to learn from it later.
 
         Raises:
-            ValueError: Other columns than before, values that are not finite, actions where none are expected.
+            ValueError: Other columns or kinds than before, values that are not finite, unknown actions.
             TypeError: Something that is not a row of features.
 
         Examples:
             >>> from vw_fastcb import FastCB
-            >>> bandit = FastCB(seed=3)
+            >>> bandit = FastCB()
             >>> decision = bandit.decide({"age": 31, "city": "Rome"}, [{"price": 2}, {"price": 3}, {"free": True}])
             >>> len(decision.pmf)
             3
         """
-        engine = self._running or self._start()
-        draw = None if event_id is None else draw_of(self.seed, event_id)
-        made = engine.learner.decide(context, actions, draw)
-        if made is None:
-            made = self._decide(engine, context, actions, draw)
-        return Decision.made(made, event_id, engine.kind)
+        engine = self._engine or self._start(context, action_features)
+        if (action_features is None) != (engine.settings.n_actions is not None):
+            engine.check_presence(action_features)
+        excluded = None if exclude is None else engine.settings.excluded(exclude)
+        draw = None if event_id is None else engine.draw_of(event_id)
+        made = engine.learner.decide(context, action_features, excluded, draw)
+        names = engine.settings.action_names
+        return Decision.made(made, None if names is None else names[made[0]], event_id, engine.kind)
 
     def learn(
         self,
-        event: Any,
-        *observed: Any,
-        cost: float | None = None,
-        reward: float | None = None,
-        actions: Any = None,
-        probability: float = 1.0,
-        sample_weight: float = 1.0,
+        decision: Decision | Decisions,
+        value: Any = None,
+        *,
+        cost: Any = None,
+        reward: Any = None,
+        sample_weight: Any = None,
     ) -> None:
-        """Learns what an action cost: `learn(decision, cost)`, or `learn(context, action, cost, actions=None)`.
+        """Learns what the action of a decision cost: `learn(decision, 0.2)`, or `learn(decision, cost=0.2)`.
 
-        The update is unweighted: the probability is kept for the record.
+        The update is unweighted: it does not depend on the probability of the action.
 
         Args:
-            event: A decision, of this learner or of another of its kind, or a context.
-            *observed: The action, after a context; the cost, or the reward where the learner speaks of rewards; and
-                after these, if need be, `actions`.
-            cost: Instead of the last argument.
-            reward: Instead of the last argument, where the learner speaks of rewards.
-            actions: The features of the actions, after a context, where they are not fixed.
-            probability: With which the action was drawn, after a context.
-            sample_weight: How much the event counts.
+            decision: A decision, of this learner or of another to which features and actions mean the same; or many.
+            value: The cost, or the reward where the learner was made with `reward_range`; one for each of many.
+            cost: The same by name, of learners of costs.
+            reward: The same by name, of learners of rewards.
+            sample_weight: How much the event counts, 1 unless given; one for each of many.
 
         Raises:
-            ValueError: An unknown action, a cost outside the range, a decision of another kind of learner, or as
-                `decide`. The model is as it was.
-            TypeError: Too few or too many arguments.
+            ValueError: A value outside the range, or a decision of another kind of learner. The model is as it was.
+            TypeError: Not a decision, or no value, or two.
 
         Examples:
             >>> from vw_fastcb import FastCB
             >>> bandit = FastCB(3, reward_range=(0, 5))
             >>> bandit.learn(bandit.decide([0.5, 1.0]), reward=4)
-            >>> bandit.learn([0.5, 1.0], 2, 4)
+            >>> bandit.learn(bandit.decide_many([[0.5, 1.0], [0.0, 1.0]]), [3, 5])
             >>> bandit.events_
-            2
+            3
         """
-        engine = self._running or self._start()
-        given = list(observed)
-        decision = event if isinstance(event, Decision) else None
-        if decision is not None:
-            self._check_maker(engine, decision, actions)
-            action, context, probability = decision.action, decision.context, decision.probability
-            actions = decision.actions
-        else:
-            if not given:
-                raise TypeError("learn needs the action that was taken: learn(context, action, cost).")
-            action, context = given.pop(0), event
-            if len(given) == 2 and actions is None:
-                actions = given.pop()
-        value = self._observed(given, cost, reward)
-        if self._is_plain(action, value, probability, sample_weight):
-            engine_cost = value if self.reward_range is None else -value
-            if engine.learner.learn_one(context, actions, action, engine_cost, probability, sample_weight):
-                return
-        one = self._event(engine, context, actions) if decision is None else self._event_of(engine, decision)
-        self._learn(engine, one, actions=[action], values=[value], probabilities=[probability], weights=[sample_weight])
+        engine = self._engine or self._start()
+        observed = _observed(engine.settings.noun, value, cost, reward)
+        if isinstance(decision, Decisions):
+            _check_maker(engine, decision.maker)
+            features, actions = decision.action_features, decision.actions
+            if features is not None and not isinstance(features, ActionSets):
+                features = [rows.pick(features, np.array([i])) for i in range(len(decision))]
+                actions = np.zeros(len(decision), dtype=np.int64)
+            engine.learn_many(decision.contexts, _tables(features), actions, observed, sample_weight)
+            return
+        if not isinstance(decision, Decision):
+            raise TypeError(
+                f"learn was given {type(decision).__name__!r}; expected a decision. To learn from a context and an "
+                f"action use learn_event(context, action, {engine.settings.noun})."
+            )
+        if decision.maker != engine.kind:
+            _check_maker(engine, decision.maker)
+            _check_logged(engine, decision)
+        weight = 1.0 if sample_weight is None else sample_weight
+        features = decision.action_features
+        alone = not isinstance(features, list) and getattr(features, "ndim", 1) == 1
+        engine.learn_one(decision.context, features, decision.action, observed, weight, alone=alone)
 
-    def predict_proba(self, contexts: Any, action_features: Any = None) -> Table:
+    def learn_event(
+        self,
+        context: Any,
+        action: int | str,
+        value: float | None = None,
+        *,
+        cost: float | None = None,
+        reward: float | None = None,
+        action_features: Any = None,
+        sample_weight: float = 1.0,
+    ) -> None:
+        """Learns what an action cost in a context, whoever chose it.
+
+        Args:
+            context: As of `decide`.
+            action: The action that was taken, from 0, or its name.
+            value: The cost, or the reward where the learner was made with `reward_range`.
+            cost: The same by name, of learners of costs.
+            reward: The same by name, of learners of rewards.
+            action_features: The features of all actions of the event, where they are not fixed. Only those of the
+                chosen one are read.
+            sample_weight: How much the event counts.
+
+        Raises:
+            ValueError: An unknown action, a value outside the range, or as `decide`. The model is as it was.
+            TypeError: No value, or two, or something that is not a row of features.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> bandit = FastCB(action_names=["politics", "sports"])
+            >>> bandit.learn_event({"user": "Tom"}, "sports", cost=0.3)
+            >>> bandit.learn_event({"user": "Tom"}, 0, 0.9)
+        """
+        engine = self._engine or self._start(context, action_features)
+        observed = _observed(engine.settings.noun, value, cost, reward)
+        engine.check_presence(action_features)
+        number = engine.settings.action_number(action)
+        if number >= 2**31:
+            raise ValueError(f"action {number} is unknown; expected a number from 0.")
+        if number and not rows.is_table(action_features) and action_features is not None:
+            action_features = np.asarray(action_features)
+        engine.learn_one(context, action_features, number, observed, sample_weight, alone=False)
+
+    # Many events at once
+
+    @overload
+    def predict_proba(self, contexts: Any, action_features: None = None, *, exclude: _Exclude = None) -> _Array: ...
+    @overload
+    def predict_proba(self, contexts: Any, action_features: Any, *, exclude: _Exclude = None) -> Table: ...
+    def predict_proba(self, contexts: Any, action_features: Any = None, *, exclude: _Exclude = None) -> Table:
         """The probability of each action for each row.
 
         Args:
             contexts: Rows of features, (n, d): an array, a sparse matrix, a frame, or a list of dictionaries.
             action_features: Where actions are not fixed, the features of the actions: (A, d) for all events, in any of
-                these forms; an (n, A, d) array; or a list of n sets.
+                these forms; an (n, A, d) array; or a list of n tables.
+            exclude: Actions that may not be drawn: of all events; or a list of them for each; or an (n, A) array of
+                booleans.
 
         Returns:
             An (n, A) array, or a list of n arrays where events differ in their number of actions.
@@ -165,13 +281,52 @@ class FastCB(Steps):
 
         Examples:
             >>> from vw_fastcb import FastCB
-            >>> FastCB(4).predict_proba([[0.0, 1.0]])
-            array([[0.25, 0.25, 0.25, 0.25]])
+            >>> FastCB(4).predict_proba([[0.0, 1.0]], exclude=[3]).round(3)
+            array([[0.333, 0.333, 0.333, 0.   ]])
         """
-        return self._predict(contexts, action_features)[0]
+        engine, events = self._events(contexts, action_features)
+        pmf, _, _ = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
+        engine.learner.remember(*events.rows)
+        return table_of(pmf, events.counts)
 
-    def predict_loss(self, contexts: Any, action_features: Any = None) -> Table:
-        """The predicted cost of each action for each row; of learners that speak of rewards, the reward.
+    def predict(self, contexts: Any, action_features: Any = None, *, exclude: _Exclude = None) -> NDArray[np.int64]:
+        """The greedy action of each row: the one with the lowest predicted cost, or the highest reward.
+
+        Args:
+            contexts: As `predict_proba`.
+            action_features: As `predict_proba`.
+            exclude: As `predict_proba`.
+
+        Returns:
+            The number of an action for each row, (n,). Of equal ones, the first.
+
+        Raises:
+            ValueError: As `decide`.
+            TypeError: As `decide`.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> bandit = FastCB(2)
+            >>> bandit.learn_event([1.0], 1, cost=0)
+            >>> bandit.predict([[1.0], [2.0]])
+            array([1, 1])
+        """
+        engine, events = self._events(contexts, action_features)
+        mask = _mask(engine.settings, exclude, events.counts)
+        _, predicted, _ = engine.learner.predict(*events.arrays, mask)
+        engine.learner.remember(*events.rows)
+        costs = predicted if engine.settings.noun == "cost" else -predicted
+        if mask is not None:
+            costs = np.where(mask, np.inf, costs)
+        begins = events.begins
+        return np.array([costs[i:j].argmin() for i, j in itertools.pairwise(begins)], dtype=np.int64)
+
+    @overload
+    def predict_cost(self, contexts: Any, action_features: None = None) -> _Array: ...
+    @overload
+    def predict_cost(self, contexts: Any, action_features: Any) -> Table: ...
+    def predict_cost(self, contexts: Any, action_features: Any = None) -> Table:
+        """The predicted cost of each action for each row. See `predict_reward` for learners of rewards.
 
         Args:
             contexts: As `predict_proba`.
@@ -181,25 +336,54 @@ class FastCB(Steps):
             As `predict_proba`.
 
         Raises:
-            ValueError: As `decide`.
+            ValueError: As `decide`; or the learner was made with `reward_range`.
             TypeError: As `decide`.
 
         Examples:
             >>> from vw_fastcb import FastCB
-            >>> FastCB(2, cost_range=(0, 10)).predict_loss([[0.0, 1.0]])
+            >>> FastCB(2, cost_range=(0, 10)).predict_cost([[0.0, 1.0]])
             array([[5., 5.]])
         """
-        return self._predict(contexts, action_features)[1]
+        return self._predicted("cost", contexts, action_features)
 
-    def decide_many(self, contexts: Any, action_features: Any = None) -> Decisions:
-        """Draws an action for each row, all with the present state of the model.
+    @overload
+    def predict_reward(self, contexts: Any, action_features: None = None) -> _Array: ...
+    @overload
+    def predict_reward(self, contexts: Any, action_features: Any) -> Table: ...
+    def predict_reward(self, contexts: Any, action_features: Any = None) -> Table:
+        """The predicted reward of each action for each row, of a learner that was made with `reward_range`.
 
         Args:
             contexts: As `predict_proba`.
             action_features: As `predict_proba`.
 
         Returns:
-            Actions, their probabilities, and all probabilities.
+            As `predict_proba`.
+
+        Raises:
+            ValueError: As `decide`; or the learner was made without `reward_range`.
+            TypeError: As `decide`.
+        """
+        return self._predicted("reward", contexts, action_features)
+
+    def decide_many(
+        self,
+        contexts: Any,
+        action_features: Any = None,
+        *,
+        exclude: _Exclude = None,
+        event_ids: Sequence[str | int] | None = None,
+    ) -> Decisions:
+        """Draws an action for each row, all with the present state of the model.
+
+        Args:
+            contexts: As `predict_proba`.
+            action_features: As `predict_proba`.
+            exclude: As `predict_proba`.
+            event_ids: An id for each row: the draws are those of `decide` with the same ids.
+
+        Returns:
+            Decisions that `learn` takes, all at once or one by one.
 
         Raises:
             ValueError: As `decide`.
@@ -208,15 +392,40 @@ class FastCB(Steps):
         Examples:
             >>> import numpy as np
             >>> from vw_fastcb import FastCB
-            >>> FastCB(3).decide_many(np.ones((5, 2))).actions.shape
-            (5,)
+            >>> bandit = FastCB(3)
+            >>> decisions = bandit.decide_many(np.ones((5, 2)))
+            >>> bandit.learn(decisions, cost=[0, 1, 0, 0, 1])
+            >>> len(decisions), bandit.events_
+            (5, 5)
         """
-        engine = self._start()
-        events = self._events(engine, contexts, action_features)
-        pmf, _, _ = engine.learner.predict(*events.arrays)
-        self._remember(engine, events)
-        actions, probabilities = engine.learner.draw_actions(pmf, events.begins)
-        return Decisions(actions, probabilities, events.table(pmf))
+        kept = rows.copy_of(contexts)
+        engine, events = self._events(kept, action_features)
+        count = len(events.contexts)
+        if event_ids is not None and (isinstance(event_ids, str) or len(event_ids) != count):
+            raise ValueError(f"event_ids are {event_ids!r}; expected one for each of {count} rows.")
+        draws = None if event_ids is None else np.array([engine.draw_of(one) for one in event_ids], dtype=np.float64)
+        pmf, predicted, gamma = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
+        actions, probabilities = engine.learner.draw_actions(pmf, events.begins, draws)
+        engine.learner.remember(*events.rows)
+        features: Any = None
+        if engine.settings.n_actions is None and count:
+            sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
+            if engine.learner.scores_before_learning:
+                features = ActionSets([rows.copy_of(table) for table in sets.tables], sets.shared, sets.counts)
+            else:
+                features = rows.copy_of(sets.pick(actions, ACTIONS_NOUN))
+        return Decisions(
+            actions=actions,
+            probabilities=probabilities,
+            pmf=table_of(pmf, events.counts),
+            predicted=table_of(predicted, events.counts),
+            gamma=gamma,
+            contexts=kept,
+            action_features=features,
+            action_names=engine.settings.action_names,
+            event_ids=None if event_ids is None else tuple(event_ids),
+            maker=engine.kind,
+        )
 
     def partial_fit(
         self: _Self,
@@ -230,17 +439,17 @@ class FastCB(Steps):
 
         Args:
             contexts: As `predict_proba`.
-            actions: The action that was taken in each event, from 0, (n,).
-            costs: What it cost, (n,); rewards where the learner speaks of rewards.
+            actions: The action that was taken in each event, from 0, (n,), or its name.
+            costs: What it cost, (n,); rewards where the learner was made with `reward_range`.
             sample_weight: How much each event counts, (n,); 1 unless given.
-            action_features: As `predict_proba`.
+            action_features: As `predict_proba`. Only the chosen actions are read.
 
         Returns:
             The learner.
 
         Raises:
-            ValueError: As `learn`. The model is as it was.
-            TypeError: As `learn`.
+            ValueError: As `learn_event`. The model is as it was.
+            TypeError: As `learn_event`.
 
         Examples:
             >>> import numpy as np
@@ -248,13 +457,8 @@ class FastCB(Steps):
             >>> FastCB(3).partial_fit(np.ones((2, 4)), actions=[0, 2], costs=[0.1, 0.9]).events_
             2
         """
-        engine = self._start()
-        if not engine.learner.scores_before_learning:
-            action_features, actions = chosen_alone(action_features, actions)
-        events = self._events(engine, contexts, action_features)
-        ones = np.ones(events.count)
-        weights = ones if sample_weight is None else sample_weight
-        self._learn(engine, events, actions=actions, values=costs, probabilities=ones, weights=weights)
+        engine = self._engine or self._start(contexts, action_features)
+        engine.learn_many(contexts, action_features, actions, costs, sample_weight)
         return self
 
     def simulate(
@@ -271,15 +475,15 @@ class FastCB(Steps):
 
         Args:
             contexts: As `predict_proba`.
-            targets: The right action of each row, (n,) integers: it costs the least, any other the most. Or the cost
-                (or reward) of each action, (n, A); a list of n arrays where events differ in their number of actions.
+            targets: The right action of each row, (n,) numbers or names: it costs the least, any other the most. Or the
+                cost (or reward) of each action, (n, A); a list of n arrays where events differ in their actions.
             n_shuffles: How many runs, each from scratch and in an order of its own; None is one run in the given order.
             seed: Of orders and draws; the learner's own unless given.
             action_features: As `predict_proba`.
             n_jobs: How many threads share the runs, -1 for all cores. The result does not depend on it.
 
         Returns:
-            What each round of each run cost, the actions and their probabilities.
+            What each round of each run cost, the actions and their probabilities; a frame; a picture.
 
         Raises:
             ValueError: As `partial_fit`.
@@ -289,15 +493,337 @@ class FastCB(Steps):
             >>> import numpy as np
             >>> from vw_fastcb import FastCB
             >>> contexts = np.random.default_rng(0).random((1000, 3))
-            >>> runs = FastCB(3, learning_rate=5).simulate(contexts, contexts.argmax(axis=1), n_shuffles=4)
-            >>> bool(runs.progressive[:, -1].mean() < 0.4)
+            >>> runs = FastCB(3, learning_rate=5, seed=0).simulate(contexts, contexts.argmax(axis=1), n_shuffles=4)
+            >>> bool(runs.mean[-1] < 0.4)
             True
         """
-        running = self._running
-        # One that runs already lends its names, and no more: a simulation starts from scratch, with its own columns.
-        learner = self._new_learner(0) if running is None else running.learner
-        events = self._events(Engine(learner, self._kind()), contexts, action_features)
-        costs = cost_table(self, targets, events)
-        first = learner if running is None else self._new_learner(0)
+        self._refuse_closed()
+        settings = self._settings()
+        # A simulation starts from scratch, with its own columns and a table of weights that fits them.
+        engine = Engine.start(settings, contexts, action_features)
+        bits = engine.learner.bits if self._engine is None else self._engine.learner.bits
+        events = engine.events(contexts, action_features)
+        costs = cost_table(settings, targets, events.counts)
         seed = self.seed if seed is None else seed
-        return play(self, first, events, costs, n_shuffles=n_shuffles, seed=seed, n_jobs=n_jobs)
+        return play(
+            settings,
+            lambda: new_learner(settings, bits),
+            events,
+            costs,
+            n_shuffles=n_shuffles,
+            seed=seed,
+            n_jobs=n_jobs,
+        )
+
+    # The model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a VW model, which `vw-fastcb -i` reads too.
+
+        Args:
+            path: The file. One that is there is replaced once the new one is whole; links are followed.
+
+        Raises:
+            ValueError: The path is a folder or a device, or the learner was closed.
+            RuntimeError: The file cannot be written.
+
+        Examples:
+            >>> import os, tempfile
+            >>> from vw_fastcb import FastCB
+            >>> path = os.path.join(tempfile.mkdtemp(), "model.vw")
+            >>> FastCB(3, reward_range=(0, 5)).partial_fit([[1.0]], [2], [4]).save(path)
+            >>> FastCB.load(path).reward_range
+            (0.0, 5.0)
+        """
+        (self._engine or self._start()).save(path)
+
+    @classmethod
+    def load(
+        cls: type[_Self], path: str | os.PathLike[str], *, seed: int | None = None, rewards: bool | None = None
+    ) -> _Self:
+        """Reads a model that `save` or `vw-fastcb --fastcb -f` wrote, with its parameters.
+
+        The model knows whether it learns costs or rewards, the names of its actions, its columns and their kinds, and
+        the salt of draws with an event id.
+
+        Args:
+            path: The model file.
+            seed: Of the draws, which are not part of a model; None draws differently every time.
+            rewards: For models that were made on the command line, which know costs only: True to give and read
+                rewards, the negatives of VW's costs.
+
+        Returns:
+            A learner that goes on where the model stands.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            RuntimeError: The file is damaged, or was not made by FastCB.
+            ValueError: The model uses other namespaces than `x` and `a`, or `rewards` contradicts it.
+        """
+        params, note = read_model(path, rewards)
+        learner = cls(**params, seed=seed)
+        settings = learner._settings()
+        learner._engine = Engine.read(path, settings, draws=settings.seed, note=note)
+        return learner
+
+    def close(self) -> None:
+        """Gives the memory of the model back. The learner cannot be used again; its parameters can.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> with FastCB(3) as bandit:
+            ...     action = bandit.decide([1.0]).action
+            >>> bandit.decide([1.0])
+            Traceback (most recent call last):
+            ...
+            ValueError: FastCB(n_actions=3) was closed; make a new learner, or load a saved one with FastCB.load.
+        """
+        self._closed = True
+        self._engine = None
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def to_workspace(self) -> Workspace:
+        """The learner's VW workspace, not a copy: what one learns the other knows.
+
+        Do not use the workspace and the learner from two threads at the same time.
+
+        Returns:
+            A workspace that takes VW's text, such as `|x 0:0.5 color=red`.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> bandit = FastCB(2)
+            >>> bandit.to_workspace().learn("1:0.5:0.5 |x 0:1")
+            >>> bandit.events_
+            1
+        """
+        load_pylibvw()
+        engine = self._engine or self._start()
+        engine.learner.note = engine.note()
+        return Workspace(_existing_vw=engine.learner.workspace())
+
+    @property
+    def events_(self) -> int:
+        """How many events were learned."""
+        self._refuse_closed()
+        return 0 if self._engine is None else self._engine.learner.events
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns contexts have; known after the first array or frame."""
+        columns = self._known_columns("n_features_in_")
+        return columns if isinstance(columns, int) else len(columns)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the columns of contexts; known after the first frame."""
+        columns = self._known_columns("feature_names_in_")
+        if isinstance(columns, int):
+            raise AttributeError("feature_names_in_ is not known: contexts were arrays, whose columns have no names.")
+        return np.array(columns, dtype=object)
+
+    # Parameters, as scikit-learn has them
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments, as scikit-learn expects them.
+
+        Args:
+            deep: Taken because scikit-learn gives it; there is nothing deeper.
+
+        Returns:
+            Names and values.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> FastCB(3, epsilon=0.1).get_params()["epsilon"]
+            0.1
+        """
+        own = inspect.signature(type(self).__init__).parameters
+        named = [name for name, one in own.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        names = dict.fromkeys([*_DEFAULTS, *(name for name in named if name != "self")])
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def set_params(self: _Self, **params: Any) -> _Self:
+        """Sets constructor arguments of a learner that was not used yet.
+
+        Args:
+            **params: Names and values.
+
+        Returns:
+            The learner.
+
+        Raises:
+            ValueError: A name is not a parameter, or the learner was used already.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> FastCB(3).set_params(epsilon=0.1)
+            FastCB(n_actions=3, epsilon=0.1)
+        """
+        unknown = sorted(set(params) - set(self.get_params()))
+        if unknown:
+            raise ValueError(
+                f"{unknown[0]!r} is not a parameter of FastCB; expected one of {sorted(self.get_params())}."
+            )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _DEFAULTS and (self._engine is not None or self._closed):
+            raise ValueError(
+                f"{name} was set on a learner that was used already; set it on a new one, as sklearn.base.clone makes."
+            )
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        said = [f"{name}={getattr(self, name)!r}" for name, default in _DEFAULTS.items() if not self._is(name, default)]
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._engine is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name != "_engine"}
+        engine = self._engine
+        if engine is not None:
+            with tempfile.TemporaryDirectory() as scratch:
+                path = Path(scratch) / "model"
+                engine.save(path)
+                state["_model"] = (path.read_bytes(), engine.learner.draws)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        model = state.pop("_model", None)
+        vars(self).update(state)
+        if model is not None:
+            content, draws = model
+            with tempfile.TemporaryDirectory() as scratch:
+                path = Path(scratch) / "model"
+                path.write_bytes(content)
+                _, note = read_model(path, None)
+                vars(self)["_engine"] = Engine.read(path, self._settings(), draws=draws, note=note)
+
+    # Inside
+
+    def _settings(self) -> Settings:
+        return Settings.checked({name: getattr(self, name) for name in _DEFAULTS})
+
+    def _start(self, context: Any = None, action_features: Any = None) -> Engine:
+        """The engine, made at the first use."""
+        self._refuse_closed()
+        # Without a lock, which a fork might find held. Of two threads that come here at once, one wins.
+        made = Engine.start(self._settings(), context, action_features)
+        engine = vars(self).setdefault("_engine", made)
+        if self._closed or engine is None:  # by another thread, meanwhile
+            vars(self)["_engine"] = None
+            self._refuse_closed()
+        return engine  # type: ignore[no-any-return]
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self!r} was closed; make a new learner, or load a saved one with FastCB.load.")
+
+    def _events(self, contexts: Any, action_features: Any) -> tuple[Engine, Events]:
+        engine = self._engine or self._start(contexts, action_features)
+        return engine, engine.events(contexts, action_features)
+
+    def _predicted(self, noun: str, contexts: Any, action_features: Any) -> Table:
+        engine, events = self._events(contexts, action_features)
+        if engine.settings.noun != noun:
+            other = engine.settings.noun
+            raise ValueError(f"this learner predicts {other}s; expected predict_{other}, not predict_{noun}.")
+        _, predicted, _ = engine.learner.predict(*events.arrays)
+        engine.learner.remember(*events.rows)
+        return table_of(predicted, events.counts)
+
+    def _known_columns(self, name: str) -> int | tuple[str, ...]:
+        columns = None if self._engine is None else self._engine.learner.contexts.columns
+        if columns is None:
+            raise AttributeError(f"{name} is not known yet: no array or frame of contexts was given.")
+        return columns
+
+    def _is(self, name: str, value: Any) -> bool:
+        """Whether a parameter has a value; arrays, which compare with anything entry by entry, do not."""
+        same = getattr(self, name) == value
+        return same if isinstance(same, bool) else False
+
+
+_DEFAULTS = {name: one.default for name, one in inspect.signature(FastCB.__init__).parameters.items() if name != "self"}
+
+
+def _observed(noun: str, value: Any, cost: Any, reward: Any) -> Any:
+    """The cost, or the reward of learners of rewards, of what was given."""
+    named, other = (cost, reward) if noun == "cost" else (reward, cost)
+    if other is not None:
+        wrong = "reward" if noun == "cost" else "cost"
+        raise TypeError(f"{wrong}= was given; expected {noun}=. A learner of {wrong}s is made with {wrong}_range.")
+    if (value is None) == (named is None):
+        given = "no" if value is None else "more than one"
+        raise TypeError(f"{given} {noun} was given; expected one: by itself, or as {noun}=.")
+    return named if value is None else value
+
+
+def _check_maker(engine: Engine, maker: str | None) -> None:
+    """A decision from a dictionary has plain names, which any learner reads in its own way."""
+    if maker not in (None, engine.kind):
+        raise ValueError(
+            f"the decision was made by a learner with {maker}; expected one of a learner with {engine.kind}, as this "
+            "one. Learn it there; or give Decision.from_dict(decision.to_dict()), whose features any learner reads by "
+            "name."
+        )
+
+
+def _check_logged(engine: Engine, decision: Decision) -> None:
+    """Of a decision that was read from a dictionary: whether its action is one of this learner's."""
+    engine.check_presence(decision.action_features)
+    names = engine.settings.action_names
+    number = engine.settings.action_number(decision.action, len(decision.pmf))
+    if engine.settings.n_actions is not None and len(decision.pmf) != engine.settings.n_actions:
+        raise ValueError(f"the decision has {len(decision.pmf)} actions; expected {engine.settings.n_actions}.")
+    if names is not None and decision.name is not None and names[number] != decision.name:
+        raise ValueError(f"the decision calls action {number} {decision.name!r}; expected {names[number]!r}.")
+
+
+def _tables(features: Any) -> Any:
+    """What `learn_many` takes for the features of decisions."""
+    if isinstance(features, ActionSets):
+        return features.tables[0] if features.shared else features.tables
+    return features
+
+
+def _mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    """A byte for each action of each event, 1 for those that are excluded; None where none is."""
+    if exclude is None:
+        return None
+    if isinstance(exclude, np.ndarray) and exclude.dtype == bool:
+        if exclude.ndim != 2 or exclude.shape[0] != len(counts) or not (counts == exclude.shape[1]).all():
+            raise ValueError(
+                f"exclude has shape {exclude.shape}; expected ({len(counts)}, A), one entry for each action."
+            )
+        mask = exclude.astype(np.uint8).ravel()
+        sets = list(exclude)
+    else:
+        if isinstance(exclude, str) or not isinstance(exclude, (Collection, np.ndarray)):
+            raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
+        each = len(exclude) > 0 and not any(isinstance(one, (int, str, np.integer)) for one in exclude)
+        if each and len(exclude) != len(counts):
+            raise ValueError(f"exclude has {len(exclude)} lists; expected one for each of {len(counts)} events.")
+        lists = list(exclude) if each else [exclude] * len(counts)
+        sets = []
+        for excluded, count in zip(lists, counts.tolist(), strict=True):
+            one = np.zeros(count, dtype=bool)
+            one[[settings.action_number(action, count) for action in excluded]] = True
+            sets.append(one)
+        mask = np.concatenate(sets).astype(np.uint8) if sets else np.zeros(0, dtype=np.uint8)
+    full = next((i for i, one in enumerate(sets) if one.all()), None)
+    if full is not None:
+        raise ValueError(f"exclude leaves no action of event {full}; expected at least one that may be drawn.")
+    return mask

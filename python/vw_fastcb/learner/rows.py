@@ -1,237 +1,89 @@
-"""From what users hold to what the engine reads: rows of features."""
+"""Tables of features as users hold them.
+
+The engine reads four forms: arrays of float32 or float64, scipy's compressed sparse rows, dictionaries, and the columns
+of a frame (`cpp/bindings/row_reader.h` says what each means). `canonical` turns anything else into one of them; the
+other functions count, pick and join the rows of any table without looking inside.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb import _engine
 from vw_fastcb.learner import frames
-from vw_fastcb.learner.decision import Kept
+from vw_fastcb.learner.frames import Columns, is_number
 
-# What a later call must have as well: a number of columns, or their names; None where rows may have any (dictionaries).
-Columns: TypeAlias = "int | frozenset[str] | None"
-Parts: TypeAlias = tuple[Any, ...]
+__all__ = ["Columns", "canonical", "check_columns", "is_number", "refuse_value"]
+
+# What every call must have alike: a number of columns, their names, or None where rows may have any (dictionaries).
+KnownColumns: TypeAlias = "int | tuple[str, ...] | None"
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows of features.
+def canonical(given: Any, noun: str, one: bool) -> Any:
+    """Turns a table, or one row, into a form that the engine reads. Raises where there is none.
 
-    Attributes:
-        parts: What the engine takes. (array, places of its columns), (values, column of each, offsets, places of
-            columns), or (values, place of each, offsets); a place is where a feature lies among VW's weights.
-        count: The number of rows.
-        columns: What they have for columns.
+    Args:
+        given: What the user gave.
+        noun: How errors call it.
+        one: Whether it is a single row.
+
+    Returns:
+        An array, a sparse matrix, a dictionary or a list of them, or columns.
     """
-
-    parts: Parts
-    count: int
-    columns: Columns
-
-    def kept(self) -> Kept:
-        """A read-only copy of what is needed to learn from the rows later."""
-        if len(self.parts) == 2:
-            return frozen(np.array(self.parts[0], dtype=np.float32, order="C"))
-        return _frozen_parts(self.placed())
-
-    def one_kept(self) -> Kept:
-        """`kept` of a single row, which has one dimension where it is an array."""
-        kept = self.kept()
-        return kept if isinstance(kept, tuple) else kept[0]
-
-    def placed(self) -> Parts:
-        """As (values, place of each, offsets)."""
-        if len(self.parts) == 3:
-            return self.parts
-        if len(self.parts) == 4:
-            values, column_of, offsets, places = self.parts
-            return values.astype(np.float32), places[column_of], offsets
-        array, places = self.parts
-        present = np.asarray(array, dtype=np.float32) != 0
-        spread = np.broadcast_to(places, array.shape)
-        return array[present].astype(np.float32), spread[present], _offsets(present.sum(axis=1))
+    if frames.is_frame(given):
+        return _only_row(frames.columns_of(given, noun), noun) if one else frames.columns_of(given, noun)
+    if frames.is_series(given) and one:
+        return frames.columns_of_row(given, noun)
+    if is_dict(given):
+        if not one:
+            raise TypeError(f"{noun} are one dictionary; expected a list of dictionaries, one for each row.")
+        return dict(given)
+    if holds_dicts(given):
+        dicts = _all_dicts(given, noun)
+        return _only_row(dicts, noun)[0] if one else dicts
+    if hasattr(given, "tocsr"):
+        return _sparse(given, noun, one)
+    return _array(given, noun, one)
 
 
-class Space:
-    """One namespace of a learner: where names lie among VW's weights, and which columns were used."""
-
-    def __init__(self, engine: _engine.ArrayLearner, letter: str, noun: str, columns: Columns = None) -> None:
-        self.noun = noun
-        self.columns: Columns = None
-        self._engine = engine
-        self._letter = letter
-        self._places: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)  # of the last array
-        if columns is not None:
-            self.remember(columns)
-
-    def rows(self, given: Any) -> Rows:
-        """Takes an (n, d) array of numbers, a sparse matrix, a pandas or polars frame, or a list of dictionaries."""
-        if is_dict(given):
-            raise TypeError(f"{self.noun} are one dictionary; expected a list of them, one for each row.")
-        if frames.is_frame(given):
-            return self._frame(given)
-        if holds_dicts(given):
-            return self._dicts(given)
-        if hasattr(given, "tocsr"):
-            return self._sparse(given)
-        return self._array(given)
-
-    def row(self, given: Any) -> Rows:
-        """Takes one row: a (d,) array, a dictionary, a pandas Series, or whatever `rows` takes of one row."""
-        if is_dict(given):
-            return self._dicts([given])
-        if frames.is_series(given):
-            return self._series(given)
-        if hasattr(given, "tocsr"):
-            given = given.reshape((1, -1)) if given.ndim == 1 else given  # a row of a sparse array has one dimension
-        elif not frames.is_frame(given) and not holds_dicts(given):
-            array = np.asanyarray(given)  # not asarray, which would forget a mask
-            given = array[np.newaxis] if array.ndim < 2 else given
-        rows = self.rows(given)
-        if rows.count != 1:
-            raise ValueError(f"the context has {rows.count} rows; expected one, of shape (d,).")
-        return rows
-
-    def again(self, kept: Any) -> Rows:
-        """The rows of a decision."""
-        if isinstance(kept, tuple):
-            _check_kept(kept)
-            return Rows(kept, len(kept[2]) - 1, None)
-        return self._array(np.atleast_2d(kept))
-
-    def check(self, columns: Columns) -> None:
-        """Refuses other columns than before."""
-        if columns is None or self.columns is None or columns == self.columns:
-            return
-        if isinstance(columns, int) and isinstance(self.columns, int):
-            raise ValueError(f"{self.noun} have {columns} columns; expected {self.columns}, as before.")
-        given, before = _names(columns), _names(self.columns)
-        missing, unknown = sorted(before - given), sorted(given - before)
-        if isinstance(columns, int):
-            raise ValueError(
-                f"{self.noun} are an array of {columns} columns without names; expected the columns {sorted(before)}, "
-                "as before: give a data frame or dictionaries."
-            )
-        parts = [f"lack the columns {missing}"] if missing else []
-        parts += [f"have the unknown columns {unknown}"] if unknown else []
-        what = f"the columns {sorted(before)}" if isinstance(self.columns, frozenset) else f"{self.columns} columns"
-        raise ValueError(f"{self.noun} {' and '.join(parts)}; expected {what}, as before.")
-
-    def remember(self, columns: Columns) -> None:
-        """From now on these are the columns."""
-        if columns is None or self.columns is not None:
-            return
-        self.columns = columns
-        if isinstance(columns, int):
-            self._engine.use_columns(self._letter, self._places_of_array(columns))
-
-    def _places_of_array(self, width: int) -> NDArray[np.uint64]:
-        places = self._places
-        if len(places) != width:
-            places = self._engine.places_of(self._letter, [str(j) for j in range(width)])
-            self._places = places
-        return places
-
-    def _array(self, given: Any) -> Rows:
-        array = _as_numbers(given, self.noun)
-        if array.ndim != 2:
-            raise ValueError(f"{self.noun} have shape {array.shape}; expected (n, d), one row for each.")
-        rows = Rows((array, self._places_of_array(array.shape[1])), array.shape[0], array.shape[1])
-        if not _engine.all_finite(rows.parts):
-            row, column = np.argwhere(_infinite(array))[0]
-            raise _not_finite(self.noun, row, column, array[row, column])
-        return rows
-
-    def _sparse(self, given: Any) -> Rows:
-        if given.ndim != 2:
-            raise ValueError(f"{self.noun} have shape {given.shape}; expected (n, d), one row for each.")
-        csr = given.tocsr()
-        if csr.data.dtype.kind not in "biuf":
-            raise TypeError(f"{self.noun} are a sparse matrix of the dtype {csr.data.dtype}; expected numbers.")
-        rows, width = map(int, csr.shape)
-        entries = min(len(csr.data), len(csr.indices))
-        if len(csr.indptr) != rows + 1 or not _is_sound(csr.indices, csr.indptr, entries, width):
-            raise ValueError(f"{self.noun} are a sparse matrix that points outside itself; see its check_format().")
-        if (
-            not csr.has_canonical_format
-        ):  # an entry that stands twice is a sum, which must not be learned as two features
-            csr = csr.copy()
-            csr.sum_duplicates()
-        values = csr.data if csr.data.dtype in (np.float32, np.float64) else csr.data.astype(np.float64)
-        columns = np.ascontiguousarray(csr.indices, dtype=np.int64)
-        offsets = np.ascontiguousarray(csr.indptr, dtype=np.int64)
-        parts = (np.ascontiguousarray(values), columns, offsets, self._places_of_array(width))
-        if not _engine.all_finite(parts):
-            bad = np.flatnonzero(_infinite(values))[0]
-            row = np.searchsorted(offsets, bad, side="right") - 1
-            raise _not_finite(self.noun, row, columns[bad], values[bad])
-        return Rows(parts, rows, width)
-
-    def _frame(self, frame: Any) -> Rows:
-        names = frames.names_of(frame.columns, self.noun)
-        hash_of_name = self._engine.hashes_of(self._letter, names)
-        values = np.zeros((len(frame), len(names)), dtype=np.float32)
-        hashes = np.zeros(values.shape, dtype=np.uint64)
-        for j, name in enumerate(names):
-            column = frames.column_of(frame, j, f"the column {name!r} of {self.noun}")
-            values[:, j] = column.values
-            hashes[:, j] = hash_of_name[j]
-            if column.codes is not None:
-                hash_of_word = self._engine.hashes_of(self._letter, [f"{name}={word}" for word in column.words])
-                hashes[column.codes >= 0, j] = hash_of_word[column.codes[column.codes >= 0]]
-        present = values != 0
-        parts = (values[present], hashes[present], _offsets(present.sum(axis=1)))
-        self._engine.place_rows(*parts)
-        return Rows(parts, len(frame), _columns_of(names))
-
-    def _series(self, series: Any) -> Rows:
-        names = frames.names_of(series.index, self.noun)
-        rows = self._dicts([dict(zip(names, series, strict=True))])
-        return Rows(rows.parts, 1, _columns_of(names))
-
-    def _dicts(self, given: Sequence[Any]) -> Rows:
-        for i, one in enumerate(given):
-            if not is_dict(one):
-                raise TypeError(f"row {i} of {self.noun} is {one!r}; expected a dictionary, as row 0.")
-        parts = self._engine.place_dicts(self._letter, [dict(one) for one in given])
-        return Rows(parts, len(given), None)
+def check_columns(noun: str, given: KnownColumns, known: KnownColumns) -> None:
+    """Raises where columns are others than before."""
+    if given is None or known is None or given == known:
+        return
+    if isinstance(given, int) and isinstance(known, int):
+        raise ValueError(f"{noun} have {given} columns; expected {known}, as before.")
+    if isinstance(given, int):
+        raise ValueError(
+            f"{noun} are an array of {given} columns without names; expected the columns {sorted(known)}, as before. "  # type: ignore[arg-type]
+            "Give a data frame or dictionaries."
+        )
+    before = set(map(str, range(known))) if isinstance(known, int) else set(known)
+    missing, unknown = sorted(before - set(given)), sorted(set(given) - before)
+    if not missing and not unknown:
+        return
+    parts = [f"lack the columns {missing}"] if missing else []
+    parts += [f"have the unknown columns {unknown}"] if unknown else []
+    expected = f"{known} columns" if isinstance(known, int) else f"the columns {sorted(known)}"
+    raise ValueError(f"{noun} {' and '.join(parts)}; expected {expected}, as before.")
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, from now on read-only."""
-    array.flags.writeable = False
-    return array
-
-
-def _frozen_parts(parts: Parts) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    values, places, offsets = (frozen(np.array(part)) for part in parts)
-    return values, places, offsets
-
-
-def _check_kept(kept: Parts) -> None:
-    """A decision is the user's to change, if he insists; the engine reads what it says without looking."""
-    kinds = [np.dtype(np.float32), np.dtype(np.uint64), np.dtype(np.int64)]
-    sound = [getattr(part, "dtype", None) for part in kept] == kinds and all(part.ndim == 1 for part in kept)
-    if sound:
-        values, places, offsets = kept
-        sound = len(values) == len(places) and _is_sound(places, offsets, len(values), 2**64)
-    if not sound or not _engine.all_finite(kept):
+def refuse_value(given: Any, noun: str) -> None:
+    """Raises for an array or a sparse matrix that the engine cannot read, and says why."""
+    if isinstance(given, tuple):
         raise ValueError("the features that the decision kept were changed; expected them as `decide` left them.")
-
-
-def _is_sound(columns: NDArray[Any], offsets: NDArray[Any], entries: int, width: int) -> bool:
-    """Whether sparse rows lie within their arrays, and their columns within the width."""
-    inside = offsets[0] == 0 and offsets[-1] <= entries and bool((np.diff(offsets) >= 0).all())
-    return inside and (len(columns) == 0 or (int(columns.min()) >= 0 and int(columns.max()) < width))
-
-
-def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+    sparse = hasattr(given, "tocsr")
+    values = given.data if sparse else np.atleast_2d(given)
+    with np.errstate(over="ignore"):
+        bad = np.argwhere(~np.isfinite(values.astype(np.float32)))[0]
+    row, column = _place_in(given, bad[0]) if sparse else bad
+    raise ValueError(
+        f"{noun} have the value {values[tuple(bad)]} in row {row}, column {column}, which is not finite in float32; "
+        'expected finite numbers. Where NaN means that a value is missing, make the learner with missing="mark", or '
+        "give a data frame or dictionaries."
+    )
 
 
 def is_dict(given: Any) -> bool:
@@ -244,49 +96,150 @@ def holds_dicts(given: Any) -> bool:
     return isinstance(given, Sequence) and len(given) > 0 and is_dict(given[0])
 
 
-def _names(columns: int | frozenset[str]) -> frozenset[str]:
-    return columns if isinstance(columns, frozenset) else frozenset(str(j) for j in range(columns))
+def is_table(given: Any) -> bool:
+    """Whether this is a table of rows: a frame, a sparse matrix, a list of dictionaries, or numbers (n, d)."""
+    return frames.is_frame(given) or hasattr(given, "tocsr") or holds_dicts(given) or np.ndim(given) == 2
 
 
-def _columns_of(names: list[str]) -> Columns:
-    """Columns named 0, 1, ... are those of an array."""
-    named = frozenset(names)
-    return len(named) if named == _names(len(named)) else named
+def count(table: Any) -> int:
+    """The number of rows of a table."""
+    return int(table.shape[0]) if hasattr(table, "shape") else len(table)
 
 
-def _infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    with np.errstate(over="ignore"):
-        return ~np.isfinite(values.astype(np.float32))
+def width(given: Any) -> int | None:
+    """The number of columns of an array or a sparse matrix, of any dimension; None of anything else."""
+    if frames.is_frame(given) or frames.is_series(given) or is_dict(given) or holds_dicts(given):
+        return None
+    if isinstance(given, (list, tuple)) and given and hasattr(given[0], "shape"):
+        given = given[0]  # a list of tables
+    if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)) and holds_dicts(given[0]):
+        return None
+    try:
+        shape = given.shape if hasattr(given, "shape") else np.shape(given)
+    except ValueError:  # rows of different lengths, which `canonical` refuses
+        return None
+    return int(shape[-1]) if len(shape) else None
 
 
-def _not_finite(noun: str, row: int, column: int, value: Any) -> ValueError:
-    return ValueError(
-        f"{noun} have the value {value} in row {row}, column {column}, which is NaN or infinite (in float32); expected "
-        "finite numbers. In data frames and dictionaries, NaN and None are taken for missing."
-    )
+def pick(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a table, as a table."""
+    if frames.is_frame(table):
+        return frames.pick(table, rows)
+    if hasattr(table, "tocsr"):
+        return table.tocsr()[rows]
+    if isinstance(table, np.ndarray):
+        return table[rows]
+    return [table[row] for row in rows.tolist()]
+
+
+def join(tables: Sequence[Any], noun: str) -> Any:
+    """The rows of several tables, all of one form, one after another."""
+    first = tables[0]
+    if frames.is_frame(first):
+        return frames.join(tables, noun)
+    if hasattr(first, "tocsr"):
+        _same_width(tables, noun)
+        from scipy.sparse import vstack  # noqa: PLC0415  # whoever has a sparse matrix has scipy
+
+        return vstack([table.tocsr() for table in tables], format="csr")
+    if isinstance(first, np.ndarray):
+        _same_width(tables, noun)
+        return np.concatenate(tables)
+    return [row for table in tables for row in table]
+
+
+def copy_of(table: Any) -> Any:
+    """A copy that does not change with the user's table."""
+    if frames.is_frame(table):
+        return frames.copy_of(table)
+    if hasattr(table, "tocsr"):
+        return table.tocsr().copy()
+    if holds_dicts(table):
+        return [dict(row) for row in table]
+    array = np.array(table)
+    array.flags.writeable = False
+    return array
+
+
+def _only_row(table: Any, noun: str) -> Any:
+    if len(table) != 1:
+        raise ValueError(f"the context has {len(table)} rows; expected one row. For many, see decide_many.")
+    return table
+
+
+def _all_dicts(given: Sequence[Any], noun: str) -> list[dict[Any, Any]]:
+    for i, one in enumerate(given):
+        if not is_dict(one):
+            raise TypeError(f"row {i} of {noun} is {one!r}; expected a dictionary, as row 0.")
+    return [dict(one) for one in given]
+
+
+def _sparse(given: Any, noun: str, one: bool) -> Any:
+    matrix = given.reshape((1, -1)) if given.ndim == 1 else given  # a row of a sparse array has one dimension
+    if matrix.ndim != 2:
+        raise ValueError(f"{noun} have shape {given.shape}; expected (n, d), one row for each.")
+    if one and matrix.shape[0] != 1:
+        raise ValueError(f"the context has {matrix.shape[0]} rows; expected one, of shape (1, d).")
+    csr = matrix.tocsr()
+    if csr.data.dtype.kind not in "biuf":
+        raise TypeError(f"{noun} are a sparse matrix of the dtype {csr.data.dtype}; expected numbers.")
+    rows, columns = map(int, csr.shape)
+    offsets, places = csr.indptr, csr.indices
+    inside = len(offsets) == rows + 1 and offsets[0] == 0 and offsets[-1] <= min(len(csr.data), len(places))
+    inside = inside and bool((np.diff(offsets) >= 0).all())
+    if not inside or (len(places) and not 0 <= int(places.min()) <= int(places.max()) < columns):
+        raise ValueError(f"{noun} are a sparse matrix that points outside itself; see its check_format().")
+    csr = csr.copy()
+    csr.sum_duplicates()  # an entry that stands twice is a sum, which must not be learned as two features
+    if csr.data.dtype not in (np.float32, np.float64):
+        csr = csr.astype(np.float64)
+    return csr
+
+
+def _array(given: Any, noun: str, one: bool) -> NDArray[Any]:
+    array = _as_numbers(given, noun)
+    if one:
+        if array.ndim == 2 and array.shape[0] != 1:
+            raise ValueError(f"the context has {array.shape[0]} rows; expected one, of shape (d,).")
+        array = array.reshape(-1) if array.ndim == 2 else array
+    if array.ndim != (1 if one else 2):
+        expected = "(d,)" if one else "(n, d), one row for each"
+        raise ValueError(f"{noun} have shape {array.shape}; expected {expected}.")
+    return array
 
 
 def _as_numbers(given: Any, noun: str) -> NDArray[Any]:
-    """As an array of float32 or float64; those are not copied."""
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+    """As a plain, aligned array of float32 or float64."""
+    if np.ma.is_masked(given):
         raise ValueError(f"{noun} are an array with masked values; expected numbers. Fill them first.")
     try:
         array = np.asarray(given)
     except ValueError as problem:
         raise ValueError(f"{noun} have rows of different lengths; expected (n, d) numbers. ({problem})") from problem
     if array.dtype in (np.float32, np.float64):
-        return array if array.flags.aligned else array.copy()
+        plain = array if array.dtype.isnative else array.astype(np.float64)
+        return plain if plain.flags.aligned else plain.copy()
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
-    if array.dtype == object:
-        words = [one for one in array.flat if isinstance(one, str)]
+    if array.dtype == object and all(is_number(one) for one in array.flat):
         try:
-            numbers = None if words else array.astype(np.float64)
-        except (TypeError, ValueError):
-            numbers = None
-        if numbers is not None:
-            return numbers
+            return array.astype(np.float64)
+        except OverflowError as problem:
+            raise ValueError(f"{noun} have a number that is too large for a float; expected finite ones.") from problem
     raise TypeError(
         f"{noun} have the dtype {array.dtype}; expected numbers. Give names and categories as a data frame or as "
-        "dictionaries."
+        "dictionaries, dates as numbers that mean something, such as the hour or the weekday."
     )
+
+
+def _place_in(sparse: Any, entry: int) -> tuple[int, int]:
+    csr = sparse.tocsr()
+    return int(np.searchsorted(csr.indptr, entry, side="right") - 1), int(csr.indices[entry])
+
+
+def _same_width(tables: Sequence[Any], noun: str) -> None:
+    for i, table in enumerate(tables):
+        if table.shape[1] != tables[0].shape[1]:
+            raise ValueError(
+                f"{noun} of event {i} have {table.shape[1]} columns; expected {tables[0].shape[1]}, as event 0."
+            )

@@ -1,0 +1,215 @@
+"""A running engine: VW's learner, the settings it was made from, and its ways to disk."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vw_fastcb import _engine
+from vw_fastcb.learner import rows
+from vw_fastcb.learner.events import ActionSets, Events
+from vw_fastcb.learner.outcomes import chosen_actions, engine_costs, event_weights
+from vw_fastcb.learner.settings import Settings, bits_to_use, is_whole, params_of
+
+ACTIONS_NOUN = "action features"
+
+# Without the last, VW forgets how much a model has learned, which weighs it when it is merged with others.
+_LOADING = ("--quiet", "--no_stdin", "--preserve_performance_counters")
+_NUMBERS = (float, int, np.floating, np.integer)
+_LARGE = 1e30  # below, float32 is not infinite
+
+
+class Engine:
+    """VW's learner and what goes with it. Threads and forks may use it; pickles are made by `FastCB`.
+
+    Attributes:
+        learner: The C++ learner.
+        settings: What it was made from.
+        salt: What draws that depend on an event id depend on besides. The model keeps it.
+        kind: What decisions are marked with.
+    """
+
+    def __init__(self, learner: _engine.ArrayLearner, settings: Settings, salt: bytes) -> None:
+        self.learner = learner
+        self.settings = settings
+        self.salt = salt
+        self.kind = settings.kind
+        learner.note = self.note()
+
+    @classmethod
+    def start(cls, settings: Settings, context: Any = None, action_features: Any = None) -> Engine:
+        """A new model, large enough for the first rows it is to see where they tell their width."""
+        learner = new_learner(settings)
+        if settings.bits is None:
+            needed = learner.bits_for(rows.width(context) or 0, rows.width(action_features) or 0)
+            if bits_to_use(needed) > learner.bits:
+                learner = new_learner(settings, bits_to_use(needed))
+        return cls(learner, settings, _new_salt(settings.seed))
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], settings: Settings, *, draws: int | None, note: dict[str, Any]
+    ) -> Engine:
+        """A model from a file whose note is known already."""
+        learner = _engine.ArrayLearner(_loading(path), *settings.units, draws, settings.missing == "mark")
+        for name, reader in (("contexts", learner.contexts), ("actions", learner.actions)):
+            known = note.get("columns", {}).get(name)
+            if known is not None:
+                columns = known["columns"]
+                reader.set_columns(tuple(columns) if isinstance(columns, list) else columns, known["kinds"])
+        salt = bytes.fromhex(note["salt"]) if "salt" in note else _new_salt(settings.seed)
+        return cls(learner, settings, salt)
+
+    def note(self) -> str:
+        """What the model is to say beyond VW's flags."""
+        readers = {"contexts": self.learner.contexts, "actions": self.learner.actions}
+        return json.dumps(
+            {
+                "learner": 1,
+                "noun": self.settings.noun,
+                "action_names": self.settings.action_names,
+                "missing": self.settings.missing,
+                "salt": self.salt.hex(),
+                "columns": {name: {"columns": one.columns, "kinds": one.kinds} for name, one in readers.items()},
+            }
+        )
+
+    def draw_of(self, event_id: str | int | None) -> float | None:
+        """A number in [0, 1) that depends on the id and the salt alone; None without an id."""
+        if event_id is None:
+            return None
+        if not isinstance(event_id, str) and not is_whole(event_id):
+            raise TypeError(f"event_id is {event_id!r}; expected text or a whole number.")
+        word = str(event_id).encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(word, digest_size=8, key=self.salt).digest()
+        return (int.from_bytes(digest, "big") >> 11) / 2**53
+
+    def events(self, contexts: Any, action_features: Any) -> Events:
+        """Events of many rows, checked. Nothing is remembered of them yet."""
+        context_rows = self.learner.contexts.all(contexts)
+        self.check_presence(action_features)
+        count = len(context_rows)
+        if self.settings.n_actions is not None:
+            return Events(context_rows, None, None, np.full(count, self.settings.n_actions, dtype=np.int64))
+        sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
+        if count == 0:
+            return Events(context_rows, None, None, sets.counts)
+        table, first = sets.joined(ACTIONS_NOUN)
+        return Events(context_rows, self.learner.actions.all(table), first, sets.counts)
+
+    def check_presence(self, action_features: Any) -> None:
+        """Refuses features of fixed actions, and events without any where actions are not fixed."""
+        n_actions = self.settings.n_actions
+        if n_actions is not None and action_features is not None:
+            raise ValueError(f"action_features were given; expected none, this learner has {n_actions} fixed actions.")
+        if n_actions is None and action_features is None:
+            raise ValueError(
+                "action_features are missing; give the features of the actions, or make the learner with n_actions "
+                "where actions are fixed."
+            )
+
+    def learn_one(
+        self, context: Any, action_features: Any, action: int, value: Any, weight: Any, *, alone: bool
+    ) -> None:
+        """Learns from one event; with `alone`, the features are those of the chosen action."""
+        low, high = self.settings.value_range
+        plain = isinstance(value, _NUMBERS) and isinstance(weight, _NUMBERS) and low <= value <= high
+        if not (plain and 0 <= weight < _LARGE):
+            value = float(np.asarray(self._checked_value(value)))
+            weight = float(event_weights([weight], 1)[0])
+        cost = value if self.settings.noun == "cost" else 0.0 - value
+        self.learner.learn_one(context, action_features, action, cost, weight, alone)
+
+    def learn_many(self, contexts: Any, action_features: Any, actions: Any, values: Any, weights: Any) -> None:
+        """Checks everything before anything is learned: a call learns all of its events or none."""
+        context_rows = self.learner.contexts.all(contexts)
+        self.check_presence(action_features)
+        count = len(context_rows)
+        action_rows, first = None, None
+        if self.settings.n_actions is not None:
+            chosen = chosen_actions(self.settings, actions, np.full(count, self.settings.n_actions, dtype=np.int64))
+        else:
+            sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
+            chosen = chosen_actions(self.settings, actions, sets.counts)
+            if count and self.learner.scores_before_learning:
+                table, first = sets.joined(ACTIONS_NOUN)
+                action_rows = self.learner.actions.all(table)
+            elif count:  # of the chosen actions alone: learning costs the same however many there are
+                action_rows = self.learner.actions.all(sets.pick(chosen, ACTIONS_NOUN))
+                first, chosen = np.arange(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        costs = engine_costs(self.settings, values, (count,))
+        weight = event_weights(weights, count)
+        if count == 0:
+            return
+        self.learner.learn(context_rows, action_rows, first, chosen, costs, weight)
+        self.learner.remember(context_rows, action_rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model under a temporary name and renames it: the file is there as a whole, or as it was."""
+        target = Path(os.path.realpath(os.fsdecode(path)))  # through links
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            kind = "a folder" if target.is_dir() else "not a regular file"
+            raise ValueError(f"{os.fspath(path)!r} is {kind}; expected the name of a file to write the model to.")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {os.fspath(target.parent)!r} to save the model in.")
+        self.learner.note = self.note()
+        scratch = target.with_name(f".{target.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
+        try:
+            self.learner.save(os.fsencode(scratch))
+            if target.exists():
+                scratch.chmod(stat.S_IMODE(target.stat().st_mode))
+            scratch.replace(target)
+        finally:
+            for leftover in (scratch, scratch.with_name(scratch.name + ".writing")):
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
+
+    def _checked_value(self, value: Any) -> NDArray[np.float64]:
+        """Raises for a cost or reward that is none, or that lies outside its range."""
+        costs = engine_costs(self.settings, [value], (1,))
+        return np.asarray(costs[0] if self.settings.noun == "cost" else 0.0 - costs[0], dtype=np.float64)
+
+
+def new_learner(settings: Settings, bits: int | None = None) -> _engine.ArrayLearner:
+    """A C++ learner that has learned nothing."""
+    return _engine.ArrayLearner(settings.arguments(bits), *settings.units, settings.seed, settings.missing == "mark")
+
+
+def read_model(path: str | os.PathLike[str], rewards: bool | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a model file says: the constructor's arguments, and its note."""
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; expected a model file.")
+    found = _engine.ArrayLearner(_loading(path))
+    note: dict[str, Any] = json.loads(found.note) if found.note else {}
+    made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
+    if rewards is not None and rewards != made_for_rewards:
+        raise ValueError(
+            f"rewards is {rewards}, but the model was made by a learner of {note['noun']}s, and keeps that; leave "
+            "`rewards` out. It is for models that were made on the command line."
+        )
+    params = {**params_of(found.kept_flags(), made_for_rewards), "bits": found.bits}
+    if note:
+        params |= {"action_names": note["action_names"], "missing": note["missing"]}
+    return params, note
+
+
+def _loading(path: str | os.PathLike[str]) -> list[Any]:
+    return ["-i", os.fsencode(path), *_LOADING]
+
+
+def _new_salt(seed: int | None) -> bytes:
+    """Random, or from the seed where one was given."""
+    if seed is None:
+        return secrets.token_bytes(16)
+    return hashlib.blake2b(f"vw-fastcb salt {seed}".encode(), digest_size=16).digest()

@@ -1,0 +1,294 @@
+"""The learner's settings: its constructor's arguments, checked, and the flags of VW that they become."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from vw_fastcb.learner.frames import is_number
+
+CONTEXT, ACTION = "x", "a"  # VW namespaces
+_MOST_BITS = 31  # of VW
+_LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a learner was made with. `Settings.checked` makes one from the constructor's arguments."""
+
+    n_actions: int | None
+    action_names: tuple[str, ...] | None
+    noun: Literal["cost", "reward"]
+    value_range: tuple[float, float]
+    objective: str
+    allocation: str
+    gamma_scale: float
+    gamma_exponent: float
+    learning_rate: float
+    epsilon: float
+    interactions: tuple[str, ...]
+    bits: int | None
+    missing: str
+    seed: int | None
+    vw_args: tuple[str, ...]
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> Settings:
+        """Checks the constructor's arguments; raises for the first that is wrong."""
+        n_actions, names = _actions(given["n_actions"], given["action_names"])
+        if given["reward_range"] is not None and given["cost_range"] is not None:
+            raise ValueError("cost_range and reward_range were both given; expected one of them.")
+        rewards = given["reward_range"] is not None
+        value_range = given["reward_range"] if rewards else given["cost_range"]
+        bits, seed = given["bits"], given["seed"]
+        return cls(
+            n_actions=n_actions,
+            action_names=names,
+            noun="reward" if rewards else "cost",
+            value_range=_range("reward_range" if rewards else "cost_range", value_range),
+            objective=_one_of("objective", given["objective"], ("loss", "reward")),
+            allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
+            gamma_scale=_number("gamma_scale", given["gamma_scale"]),
+            gamma_exponent=_number("gamma_exponent", given["gamma_exponent"]),
+            learning_rate=_number("learning_rate", given["learning_rate"]),
+            epsilon=_number("epsilon", given["epsilon"], most=1),
+            interactions=_interactions(given["interactions"], n_actions),
+            bits=None if bits is None else _whole("bits", bits, 1, _MOST_BITS, or_none=True),
+            missing=_one_of("missing", given["missing"], ("zero", "mark")),
+            seed=None if seed is None else _whole("seed", seed, 0, 2**64 - 1, or_none=True),
+            vw_args=_flags(given["vw_args"]),
+        )
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Offset and slope from what the engine predicts, in [0, 1], to costs or rewards."""
+        low, high = self.value_range
+        upward = (self.objective == "reward") == (self.noun == "reward")
+        return (low, high - low) if upward else (high, low - high)
+
+    @property
+    def engine_range(self) -> tuple[float, float]:
+        """The lowest and the highest cost. The engine knows rewards as negative costs."""
+        low, high = self.value_range
+        return (low, high) if self.noun == "cost" else (0.0 - high, 0.0 - low)
+
+    @property
+    def kind(self) -> str:
+        """What decisions are marked with: they can be learned where features and actions mean the same."""
+        actions = "features of actions" if self.n_actions is None else f"{self.n_actions} fixed actions"
+        named = "" if self.action_names is None else f" called {', '.join(self.action_names)}"
+        words = self.vw_args
+        hashing = [f", {flag} {words[i + 1]}" for i, flag in enumerate(words[:-1]) if flag in ("--hash", "--hash_seed")]
+        hashing += [f", {word}" for word in words if word.startswith(("--hash=", "--hash_seed="))]
+        return f"{actions}{named}, {self.noun}s, missing={self.missing!r}{''.join(hashing)}"
+
+    def arguments(self, bits: int | None = None) -> list[str]:
+        """VW's command line."""
+        low, high = self.engine_range
+        door = ["--cb_explore_adf"] if self.n_actions is None else ["--cb_explore", str(self.n_actions)]
+        words = [*door, "--fastcb", "--quiet", "--no_stdin"]
+        values: dict[str, object] = {
+            "cb_min_cost": low,
+            "cb_max_cost": high,
+            "fastcb_objective": self.objective,
+            "fastcb_allocation": self.allocation,
+            "gamma_scale": self.gamma_scale,
+            "gamma_exponent": self.gamma_exponent,
+            "learning_rate": self.learning_rate,
+            "epsilon": self.epsilon,
+            "bit_precision": bits or self.bits or _LEAST_BITS,
+        }
+        for name, value in values.items():
+            words += [f"--{name}", str(value)]
+        for product in self.interactions:
+            words += ["--interactions", product]
+        return [*words, *self.vw_args]
+
+    def action_number(self, action: Any, count: int | None = None) -> int:
+        """The number of an action that was given by number or by name; `count` is how many there are, if known."""
+        if isinstance(action, str):
+            if self.action_names is None:
+                raise ValueError(
+                    f"action {action!r} is a name, and this learner's actions have none; give action_names."
+                )
+            if action not in self.action_names:
+                raise ValueError(f"action {action!r} is unknown; expected one of {list(self.action_names)}.")
+            return self.action_names.index(action)
+        count = self.n_actions if count is None else count
+        if not is_whole(action):
+            raise ValueError(f"action is {action!r}; expected a whole number, counted from 0, or a name.")
+        if action < 0 or (count is not None and action >= count):
+            expected = "0 or larger" if count is None else f"0 to {count - 1}"
+            raise ValueError(f"action {action} is unknown; expected {expected}.")
+        return int(action)
+
+    def excluded(self, exclude: Any) -> list[int] | None:
+        """The numbers of actions that are left out of one decision."""
+        if exclude is None:
+            return None
+        if isinstance(exclude, str) or not isinstance(exclude, (Collection, np.ndarray)):
+            raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
+        return [self.action_number(action) for action in exclude]
+
+
+def bits_to_use(needed: int) -> int:
+    """How many bits to choose where so many are needed."""
+    return max(_LEAST_BITS, min(needed, _MOST_CHOSEN_BITS))
+
+
+def params_of(flags: str, rewards: bool) -> dict[str, Any]:
+    """The constructor's arguments from the flags that a model keeps."""
+    kept: dict[str, list[str]] = {}
+    for word in shlex.split(flags):
+        if word.startswith("--"):
+            name, _, value = word.removeprefix("--").partition("=")
+            kept.setdefault(name, []).extend([value] if value else [])
+        else:
+            kept[name].append(word)
+    low, high = _as_written(kept.pop("cb_min_cost")[0]), _as_written(kept.pop("cb_max_cost")[0])
+    params: dict[str, Any] = {"reward_range": (0.0 - high, 0.0 - low)} if rewards else {"cost_range": (low, high)}
+    if "cb_explore" in kept:
+        params["n_actions"] = int(kept.pop("cb_explore")[0])
+    params["interactions"] = tuple(kept.pop("interactions", []) + kept.pop("quadratic", []))
+    names: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "fastcb_objective": ("objective", str),
+        "fastcb_allocation": ("allocation", str),
+        "bit_precision": ("bits", int),
+    }
+    for name in ("gamma_scale", "gamma_exponent", "learning_rate", "epsilon"):
+        names[name] = (name, _as_written)
+    for flag, (name, kind) in names.items():
+        if flag in kept:
+            params[name] = kind(kept.pop(flag)[0])
+    for flag in ("cb_explore_adf", "fastcb", "per_model_save_load", "cb_type", "random_seed"):
+        kept.pop(flag, None)
+    params["vw_args"] = " ".join(shlex.join([f"--{name}", *values]) for name, values in kept.items())
+    return params
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number, Python's or numpy's."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _as_written(number: str) -> float:
+    """VW keeps float32 with the digits of float64: 0.1 as 0.100000001490116."""
+    return float(str(np.float32(number)))
+
+
+def _actions(n_actions: Any, names: Any) -> tuple[int | None, tuple[str, ...] | None]:
+    if n_actions is not None:
+        n_actions = _whole("n_actions", n_actions, 1, 2**31 - 1, or_none=True)
+    if names is None:
+        return n_actions, None
+    listed = isinstance(names, (Sequence, np.ndarray)) and not isinstance(names, str)
+    if not listed or len(names) == 0 or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"action_names is {names!r}; expected a list of names.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"action_names is {names!r}; expected each name once.")
+    if n_actions is not None and len(names) != n_actions:
+        raise ValueError(f"action_names has {len(names)} names; expected {n_actions}, as n_actions says.")
+    return len(names), tuple(str(name) for name in names)
+
+
+def _whole(name: str, value: Any, least: int, most: int, or_none: bool = False) -> int:
+    if not (is_whole(value) and least <= value <= most):
+        raise ValueError(
+            f"{name} is {value!r}; expected a whole number from {least} to {most}{', or None' if or_none else ''}."
+        )
+    return int(value)
+
+
+def _number(name: str, value: Any, most: float = math.inf) -> float:
+    """A number that VW, which computes in float32, reads as finite."""
+    number = _single(value)
+    if number is None or not 0 <= number <= most:
+        expected = "a finite number, 0 or larger (in float32)" if most == math.inf else f"a number from 0 to {most}"
+        raise ValueError(f"{name} is {value!r}; expected {expected}.")
+    return number
+
+
+def _single(value: Any) -> float | None:
+    """The value as a Python float; None where it is no number or not finite in float32."""
+    if not is_number(value) or isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        number = float(value) + 0.0  # no -0.0
+    except OverflowError:
+        return None
+    with np.errstate(over="ignore"):
+        return number if math.isfinite(np.float32(number)) else None
+
+
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
+    return value
+
+
+def _range(name: str, value: Any) -> tuple[float, float]:
+    if value is None:
+        return 0.0, 1.0
+    two = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and len(value) == 2
+    low, high = (_single(value[0]), _single(value[1])) if two else (None, None)
+    if low is None or high is None or np.float32(low) >= np.float32(high):
+        raise ValueError(f"{name} is {value!r}; expected two finite numbers (in float32), the lower one first.")
+    return low, high
+
+
+def _interactions(value: Any, n_actions: int | None) -> tuple[str, ...]:
+    if value is None:
+        return () if n_actions is not None else (CONTEXT + ACTION,)
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if not listed or not all(isinstance(pair, str) and len(pair) > 1 for pair in value):
+        raise ValueError(f"interactions is {value!r}; expected names of namespaces such as ('xa',) or ('xa', 'xx').")
+    for product in value:
+        others = sorted(set(product) - {CONTEXT, ACTION, ":"})
+        if others:
+            raise ValueError(
+                f"interactions has {product!r} with the namespace {others[0]!r}; expected {CONTEXT!r} for contexts and "
+                f"{ACTION!r} for features of actions, which are the namespaces of this learner. A model that was made "
+                "on the command line has to use them, too."
+            )
+    return tuple(value)
+
+
+def _flags(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        raise TypeError(f"vw_args is {value!r}; expected a string such as '--coin'.")
+    try:
+        words = tuple(shlex.split(value))
+    except ValueError as problem:
+        raise ValueError(
+            f"vw_args is {value!r}, whose quotation marks do not match; expected a command line."
+        ) from problem
+    for word in words:
+        flag = word.partition("=")[0]
+        if flag in _REFUSED_FLAGS:
+            raise ValueError(f"vw_args has {flag}: {_REFUSED_FLAGS[flag]}.")
+    return words
+
+
+# What VW would do with these is not what a learner in a program may do, or a parameter says it.
+_REFUSED_FLAGS = {
+    **dict.fromkeys(("--version", "--help", "-h"), "it would end the program; use vw-fastcb for it"),
+    **dict.fromkeys(("--daemon", "--foreground", "--port"), "it would start a server; use vw-fastcb for it"),
+    **dict.fromkeys(("-i", "--initial_regressor"), "load a model with FastCB.load"),
+    **dict.fromkeys(("-f", "--final_regressor"), "save a model with save()"),
+    **dict.fromkeys(("-t", "--testonly"), "a learner that is not to learn is not asked to"),
+    **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions"), "predictions are returned, not written"),
+    **dict.fromkeys(
+        ("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache", "--passes"), "rows are given, not read"
+    ),
+    **dict.fromkeys(("-l", "--learning_rate"), "give it as learning_rate"),
+    **dict.fromkeys(("-b", "--bit_precision"), "give it as bits"),
+    **{f"--{name}": f"give it as {name}" for name in ("epsilon", "gamma_scale", "gamma_exponent")},
+    **{f"--fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation")},
+    **dict.fromkeys(("--cb_min_cost", "--cb_max_cost"), "give it as cost_range"),
+    **dict.fromkeys(("--cb_explore", "--cb_explore_adf"), "give n_actions, or leave it out"),
+}
