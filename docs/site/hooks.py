@@ -4,12 +4,14 @@ Links. A page may link to any file of the repository (`../benchmarks/speed/resul
 well where people browse the repository. Such a file is carried along into the site, under `beyond/`, with the pictures
 and pages that it links to in turn.
 
-Equations. LaTeX between dollars becomes MathML when the site is built; a browser needs nothing else.
+Equations. LaTeX between dollars becomes MathML when the site is built. Few systems have a font for mathematics, so the
+site brings the one that ziamath carries, STIX Two Math, and a browser needs nothing else.
 """
 
 from __future__ import annotations
 
 import html
+import importlib.resources
 import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
@@ -23,6 +25,7 @@ LINK = re.compile(r'(\]\(|src=")(?!\w+:|#)([^)#"\s]+)')
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 EQUATION = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 BEYOND = "beyond"  # where files from outside docs/ stand in the site
+MATH_FONT = "STIXTwoMath-Regular.ttf"
 ALWAYS = ("CHANGELOG.md",)  # in the navigation, whoever links to it
 
 
@@ -45,7 +48,7 @@ def links(text: str, name: str) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Carries along every file outside docs/ that some page links to."""
+    """Carries along every file outside docs/ that some page links to, and the font for equations."""
     root = Path(config.config_file_path).parent
     pages = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
     waiting, seen = [*ALWAYS, *pages], set(pages)
@@ -57,6 +60,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         seen.add(name)
         if path.suffix == ".md" and path.is_file():
             waiting.extend(target for target in links(path.read_text(), name) if target not in seen)
+    font = importlib.resources.files("ziamath.fonts") / MATH_FONT
+    files.append(File.generated(config, f"site/{MATH_FONT}", content=font.read_bytes()))
     return files
 
 
