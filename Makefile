@@ -1,4 +1,4 @@
-# The few things one does here. Each target brings what it needs: a virtual environment, VW's core (built once per machine),
+# The few things you do here. Each target brings what it needs: a virtual environment, VW's core (built once per machine),
 # the package.
 PYTHON ?= python3
 VENV := .venv
@@ -13,10 +13,10 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
-test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
+test: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
