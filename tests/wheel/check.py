@@ -8,6 +8,7 @@ tests must be found. (That it builds is shown already: the wheel was made from i
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,10 @@ def main(folder: Path) -> None:
     check_sdist(sdist)
     for path in (wheel, sdist):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
+    told = re.search(r"([\d.]+) MB, in dist/", (ROOT / "README.md").read_text())
+    check(told is not None, "the README does not tell the size of the wheel")
+    megabytes = wheel.stat().st_size / 1e6
+    check(abs(float(told[1]) / megabytes - 1) < 0.1, f"the README says {told[1]} MB, the wheel has {megabytes:.1f}")
 
 
 if __name__ == "__main__":
