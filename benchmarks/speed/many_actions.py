@@ -28,19 +28,22 @@ from vw_fastcb.cores import usable_cores
 
 CONTEXT, FEATURES = 10, 20
 PRODUCTS_GOAL, BYTES_GOAL, MEMORY_GOAL = 8, 128, 300
-FORMS = ("float64", "float32", "sparse")
-SPARSE_WIDTH, SPARSE_FEATURES = 1000, 5  # columns, and how many of them an action has
+# What an action has: dense features of a type, or some of a thousand columns.
+FORMS = ("float64", "float32", "float64 40", "sparse 5", "sparse 20", "sparse 40")
+SPARSE_WIDTH = 1000
 
 
 def arrays(actions: int, form: str) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    if form == "sparse":
-        columns = rng.integers(SPARSE_WIDTH - SPARSE_FEATURES, size=actions)[:, np.newaxis] + np.arange(SPARSE_FEATURES)
-        offsets = np.arange(actions + 1) * SPARSE_FEATURES
-        values = rng.random(actions * SPARSE_FEATURES)
+    kind, _, given = form.partition(" ")
+    features = int(given or FEATURES)
+    if kind == "sparse":
+        columns = rng.integers(SPARSE_WIDTH - features, size=actions)[:, np.newaxis] + np.arange(features)
+        offsets = np.arange(actions + 1) * features
+        values = rng.random(actions * features)
         shape = (actions, SPARSE_WIDTH)
         return rng.random(CONTEXT), scipy.sparse.csr_array((values, columns.ravel(), offsets), shape=shape)
-    return rng.random(CONTEXT), rng.random((actions, FEATURES)).astype(form)
+    return rng.random(CONTEXT), rng.random((actions, features)).astype(kind)
 
 
 def play(what: str, actions: int, form: str, calls: int) -> None:
@@ -48,7 +51,7 @@ def play(what: str, actions: int, form: str, calls: int) -> None:
     context, features = arrays(actions, form)
     bandit = FastCB()
     for i in range(20):  # so that probabilities are not all the same
-        bandit.learn(context, i % actions, i % 2, actions=features)
+        bandit.learn_event(context, i % actions, i % 2, action_features=features)
     if what == "decide, other actions each time":
         sets = [features, features[::-1].copy()]
         for i in range(calls):
@@ -60,7 +63,7 @@ def play(what: str, actions: int, form: str, calls: int) -> None:
         bandit.predict_proba(np.tile(context, (calls, 1)), features)
     elif what == "learn":
         for i in range(calls):
-            bandit.learn(context, i % actions, 0.5, actions=features)
+            bandit.learn_event(context, i % actions, 0.5, action_features=features)
     elif what == "learn from decisions":
         decision = bandit.decide(context, features)
         for _ in range(calls):
@@ -129,7 +132,7 @@ def remember(actions: int, form: str, vw_args: str) -> None:
     before = resident("VmRSS")
     decision = bandit.decide(context, features)
     bandit.learn(decision, 0.5)
-    bandit.learn(context, actions - 1, 0.25, actions=features)
+    bandit.learn_event(context, actions - 1, 0.25, action_features=features)
     print(before, resident("VmRSS"), resident("VmHWM"))
 
 
@@ -140,8 +143,9 @@ def memory() -> str:
         command = [sys.executable, __file__, "--remember", str(actions), form, f" {vw_args}"]
         printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         before, after, highest = map(int, printed.split())
-        shape = f"{FEATURES} features" if form != "sparse" else f"{SPARSE_FEATURES} features of {SPARSE_WIDTH:,}"
-        rows.append([f"{form} {vw_args}", shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
+        kind, _, given = form.partition(" ")
+        shape = f"{given or FEATURES} features" + (f" of {SPARSE_WIDTH:,}" if kind == "sparse" else "")
+        rows.append([f"{kind} {vw_args}", shape, f"{(after - before) / actions:.0f}", f"{highest / 2**20:.0f}"])
         print(rows[-1], flush=True)
     header = ["100,000 actions", "of an action", f"bytes per action (at most {BYTES_GOAL})"]
     return table([*header, f"peak of the process, MB (at most {MEMORY_GOAL})"], rows)
@@ -169,7 +173,8 @@ def main() -> None:
         title = f"""Made by `python benchmarks/speed/many_actions.py` (valgrind callgrind, slopes between two numbers of
 calls). A context has {CONTEXT} features, an action {FEATURES}, and FastCB multiplies them (`--interactions xa`, its
 default). Everything in a call is counted, Python and the reading, checking and copying of arrays included. Bytes are
-resident memory beyond the user's arrays, with the copy of the actions' features that a decision keeps for learning.
+resident memory beyond the user's arrays, with what a decision keeps: probabilities, predictions, and the features of
+the chosen action.
 With `--coin`, which the scorer does not know, one VW example is filled with one action after another."""
         write_result("many_actions", title, parts)
 

@@ -10,6 +10,41 @@
 
 namespace vw_fastcb
 {
+// One sparse row, or several: values, columns and offsets as scipy holds them, read where they are.
+struct sparse_parts
+{
+  py::array values;   // of float or double
+  py::array columns;  // of int32_t or int64_t
+  std::vector<int64_t> offsets;
+
+  bool wide() const { return columns.itemsize() == sizeof(int64_t); }
+  int64_t column(int64_t i) const
+  {
+    return wide() ? static_cast<const int64_t*>(columns.data())[i] : static_cast<const int32_t*>(columns.data())[i];
+  }
+  float value(int64_t i) const
+  {
+    return values.itemsize() == sizeof(double) ? static_cast<float>(static_cast<const double*>(values.data())[i])
+                                               : static_cast<const float*>(values.data())[i];
+  }
+
+  // Whether the columns of each row lie within the width and in order.
+  bool is_sound(size_t width) const
+  {
+    for (size_t row = 0; row + 1 < offsets.size(); ++row)
+    {
+      int64_t before = -1;
+      for (auto i = offsets[row]; i < offsets[row + 1]; ++i)
+      {
+        const auto at = column(i);
+        if (at <= before || static_cast<size_t>(at) >= width) { return false; }
+        before = at;
+      }
+    }
+    return true;
+  }
+};
+
 namespace
 {
 constexpr py::ssize_t ALL = -1;
@@ -94,64 +129,36 @@ std::optional<double> number_of(const std::string& name, const py::handle& value
   return number;
 }
 
-// Calls visit(i) with the entries of an array of one of two types; false for any other array.
-template <typename First, typename Second, typename Visit>
-bool with_entries(const py::object& given, Visit visit)
+// Whether this is an array of one of two types, its entries one after another.
+template <typename First, typename Second>
+bool is_list_of(const py::handle& given)
 {
-  if (!py::isinstance<py::array>(given)) { return false; }
+  if (!py::isinstance<py::array_t<First>>(given) && !py::isinstance<py::array_t<Second>>(given)) { return false; }
   const auto array = py::reinterpret_borrow<py::array>(given);
-  if (array.ndim() != 1 || array.strides(0) != array.itemsize()) { return false; }
-  if (py::isinstance<py::array_t<First>>(given)) { visit(static_cast<const First*>(array.data())); }
-  else if (py::isinstance<py::array_t<Second>>(given)) { visit(static_cast<const Second*>(array.data())); }
-  else { return false; }
-  return true;
+  return array.ndim() == 1 && (array.size() <= 1 || array.strides(0) == array.itemsize());
 }
 
-std::vector<int64_t> whole_numbers(const py::object& given, size_t count)
+// Some entries of an array of whole numbers.
+std::vector<int64_t> whole_numbers(const py::handle& given, py::ssize_t first, py::ssize_t end)
 {
-  std::vector<int64_t> numbers;
-  with_entries<int32_t, int64_t>(given, [&](const auto* entries) { numbers.assign(entries, entries + count); });
-  return numbers;
-}
-
-// One sparse row, or several: values, columns and offsets as scipy holds them. The entries of the wanted rows are
-// copied.
-struct sparse_parts
-{
-  std::vector<float> values;
-  std::vector<int64_t> columns;
-  std::vector<int64_t> offsets;
-
-  // Whether each row lies within the arrays, and its columns within the width and in order.
-  bool is_sound(size_t width) const
+  if (!is_list_of<int32_t, int64_t>(given)) { return {}; }
+  const auto array = py::reinterpret_borrow<py::array>(given);
+  if (array.itemsize() == sizeof(int32_t))
   {
-    for (size_t row = 0; row + 1 < offsets.size(); ++row)
-    {
-      for (auto i = offsets[row]; i < offsets[row + 1]; ++i)
-      {
-        const auto column = columns[static_cast<size_t>(i)];
-        if (column < 0 || static_cast<size_t>(column) >= width) { return false; }
-        if (i > offsets[row] && column <= columns[static_cast<size_t>(i) - 1]) { return false; }
-      }
-    }
-    return true;
+    const auto* const entries = static_cast<const int32_t*>(array.data());
+    return {entries + first, entries + end};
   }
-};
+  const auto* const entries = static_cast<const int64_t*>(array.data());
+  return {entries + first, entries + end};
+}
 
 std::optional<sparse_parts> parts_of(const py::object& data, const py::object& columns, std::vector<int64_t> offsets)
 {
   if (offsets.empty() || !std::is_sorted(offsets.begin(), offsets.end()) || offsets.front() < 0) { return {}; }
-  const auto length = [](const py::object& array) { return static_cast<int64_t>(py::len(array)); };
-  const auto begin = offsets.front();
-  const auto end = offsets.back();
-  if (end > length(data) || end > length(columns)) { return {}; }
-  sparse_parts parts;
-  const bool numbers =
-      with_entries<float, double>(data, [&](const auto* x) { parts.values.assign(x + begin, x + end); }) &&
-      with_entries<int32_t, int64_t>(columns, [&](const auto* x) { parts.columns.assign(x + begin, x + end); });
-  if (!numbers) { return {}; }
-  for (auto& offset : offsets) { offset -= begin; }
-  parts.offsets = std::move(offsets);
+  if (!is_list_of<float, double>(data) || !is_list_of<int32_t, int64_t>(columns)) { return {}; }
+  sparse_parts parts{data, columns, std::move(offsets)};
+  const auto end = parts.offsets.back();
+  if (end > parts.values.size() || end > parts.columns.size()) { return {}; }
   return parts;
 }
 
@@ -159,16 +166,11 @@ std::optional<sparse_parts> parts_of(const py::object& data, const py::object& c
 std::optional<sparse_parts> parts_of_matrix(const py::handle& given, py::ssize_t row)
 {
   const auto rows = py::tuple(given.attr("shape"))[0].cast<py::ssize_t>();
-  const py::object row_offsets = given.attr("indptr");
-  if (static_cast<py::ssize_t>(py::len(row_offsets)) != rows + 1 || row >= rows) { return {}; }
-  if (row == ALL)
-  {
-    return parts_of(
-        given.attr("data"), given.attr("indices"), whole_numbers(row_offsets, static_cast<size_t>(rows) + 1));
-  }
-  std::vector<int64_t> ends;
-  with_entries<int32_t, int64_t>(row_offsets, [&](const auto* offset) { ends = {offset[row], offset[row + 1]}; });
-  return parts_of(given.attr("data"), given.attr("indices"), std::move(ends));
+  const py::object offsets = given.attr("indptr");
+  if (static_cast<py::ssize_t>(py::len(offsets)) != rows + 1 || row >= rows) { return {}; }
+  const auto first = std::max<py::ssize_t>(row, 0);
+  const auto end = row == ALL ? rows + 1 : first + 2;
+  return parts_of(given.attr("data"), given.attr("indices"), whole_numbers(offsets, first, end));
 }
 
 bool is_sparse_matrix(const py::handle& given)
@@ -207,8 +209,15 @@ py::object encoded_rows::kept(size_t row) const
   if (is_sparse_row(_source)) { return _source; }
   const auto parts = parts_of_matrix(_source, static_cast<py::ssize_t>(row + _first));
   if (!parts) { throw std::logic_error("a sparse matrix changed while it was read"); }
-  floats values(static_cast<py::ssize_t>(parts->values.size()), parts->values.data());
-  indices columns(static_cast<py::ssize_t>(parts->columns.size()), parts->columns.data());
+  const auto begin = parts->offsets.front();
+  const auto count = parts->offsets.back() - begin;
+  floats values(count);
+  indices columns(count);
+  for (int64_t i = 0; i < count; ++i)
+  {
+    values.mutable_data()[i] = parts->value(begin + i);
+    columns.mutable_data()[i] = parts->column(begin + i);
+  }
   freeze(values);
   freeze(columns);
   return py::make_tuple(values, columns);
@@ -335,13 +344,35 @@ bool row_reader::read_sparse(const py::handle& given, const request& wanted, enc
   rows._form = encoded_rows::form::sparse;
   rows._source = py::reinterpret_borrow<py::object>(given);
   rows._first = static_cast<size_t>(std::max<py::ssize_t>(wanted.row, 0));
-  rows._offsets.push_back(0);
-  for (size_t row = 0; row + 1 < parts->offsets.size(); ++row)
+  if (!take_sparse(*parts, rows)) { place_sparse(*parts, given, rows); }
+  return true;
+}
+
+// Reads a sparse matrix where it lies; false where its entries need a closer look.
+bool row_reader::take_sparse(const sparse_parts& parts, encoded_rows& rows) const
+{
+  if (!_numbers_follow) { return false; }
+  rows._offsets = parts.offsets;
+  rows._owners = py::make_tuple(parts.values, parts.columns);
+  rows.features = feature_rows::sparse_in_line(parts.values.data(), is_double(parts.values), rows._offsets.size() - 1,
+      rows._offsets.data(), parts.columns.data(), parts.wide(), static_cast<uint32_t>(_hash_of_zero), _names.mask);
+  if (!rows.features.finite()) { return false; }
+  for (size_t row = 0; row < rows.features.rows(); ++row)
   {
-    for (auto i = static_cast<size_t>(parts->offsets[row]); i < static_cast<size_t>(parts->offsets[row + 1]); ++i)
+    rows.features.for_each_or_zero(row, [this](uint64_t place, float) { use(place); });
+  }
+  return true;
+}
+
+void row_reader::place_sparse(const sparse_parts& parts, const py::handle& given, encoded_rows& rows) const
+{
+  rows._offsets.assign(1, 0);
+  for (size_t row = 0; row + 1 < parts.offsets.size(); ++row)
+  {
+    for (auto i = parts.offsets[row]; i < parts.offsets[row + 1]; ++i)
     {
-      const auto value = parts->values[i];
-      const auto column = static_cast<uint64_t>(parts->columns[i]);
+      const auto value = parts.value(i);
+      const auto column = static_cast<uint64_t>(parts.column(i));
       if (std::isfinite(value))
       {
         if (value != 0.f) { rows._row.emplace_back(hash_of_column(column), value); }
@@ -353,7 +384,6 @@ bool row_reader::read_sparse(const py::handle& given, const request& wanted, enc
   }
   rows.features =
       feature_rows::placed(rows._values.data(), rows._offsets.size() - 1, rows._offsets.data(), rows._places.data());
-  return true;
 }
 
 bool row_reader::read_dicts(const py::handle& given, const request& wanted, encoded_rows& rows) const

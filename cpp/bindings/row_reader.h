@@ -50,12 +50,15 @@ private:
   form _form = form::dense;
   py::object _source;  // what was given, in one of the forms above
   size_t _first = 0;   // its row that `features` begins with
+  py::object _owners;  // of arrays that are read where they are
   std::shared_ptr<const column_table> _table;
   std::vector<float> _values;
   std::vector<uint64_t> _places;
   std::vector<int64_t> _offsets;
   std::vector<std::pair<uint64_t, float>> _row;  // the features of the row at hand, by hash
 };
+
+struct sparse_parts;
 
 // Reads the rows of one namespace. The interpreter is held throughout.
 class row_reader
@@ -92,6 +95,8 @@ private:
   bool read_sparse(const py::handle& given, const request& wanted, encoded_rows& rows) const;
   bool read_dicts(const py::handle& given, const request& wanted, encoded_rows& rows) const;
   bool read_columns(const py::handle& given, const request& wanted, encoded_rows& rows) const;
+  bool take_sparse(const sparse_parts& parts, encoded_rows& rows) const;
+  void place_sparse(const sparse_parts& parts, const py::handle& given, encoded_rows& rows) const;
   void mark_dense(encoded_rows& rows) const;
 
   void add_named(const py::handle& key, const py::handle& value, py::ssize_t row, encoded_rows& rows) const;

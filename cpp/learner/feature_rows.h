@@ -1,6 +1,6 @@
-// A matrix of features as numpy or scipy hold it, read row by row in place. Three forms: dense with any strides, or
-// compressed sparse rows, whose columns are looked up among VW's weights; or sparse rows that say themselves where each
-// value lies. Zeros are not features, as in VW's text.
+// A matrix of features as numpy or scipy hold it, read row by row in place. Four forms: dense with any strides, or
+// compressed sparse rows, whose columns are looked up among VW's weights, or lie there one after another; or sparse
+// rows that say themselves where each value lies. Zeros are not features, as in VW's text.
 #pragma once
 
 #include <algorithm>
@@ -35,6 +35,18 @@ public:
     matrix._offsets = offsets;
     matrix._column_of = column_of;
     matrix._index_of_column = index_of_column;
+    return matrix;
+  }
+
+  // As sparse rows; column j lies at (first_hash + j) & mask. Hashes have 32 bits, and columns 64 bits or 32.
+  static feature_rows sparse_in_line(const void* data, bool doubles, size_t rows, const int64_t* offsets,
+      const void* column_of, bool wide_columns, uint32_t first_hash, uint64_t mask)
+  {
+    feature_rows matrix(data, doubles, rows);
+    matrix._offsets = offsets;
+    (wide_columns ? matrix._wide_column : matrix._narrow_column) = column_of;
+    matrix._first_hash = first_hash;
+    matrix._mask = mask;
     return matrix;
   }
 
@@ -147,9 +159,7 @@ private:
       const int64_t end = here._offsets[row + 1];
       for (int64_t i = here._offsets[row]; i < end; ++i)
       {
-        const uint64_t index =
-            here._index_of != nullptr ? here._index_of[i] : here._index_of_column[here._column_of[i]];
-        visit(index, static_cast<float>(values[i]));
+        visit(here.place_of_entry(i), static_cast<float>(values[i]));
       }
       return;
     }
@@ -159,6 +169,15 @@ private:
       visit(here._index_of_column[column], static_cast<float>(*reinterpret_cast<const Value*>(at)));
     }
   }
+
+  uint64_t place_of_entry(int64_t i) const
+  {
+    if (_index_of != nullptr) { return _index_of[i]; }
+    if (_narrow_column != nullptr) { return place_in_line(static_cast<const int32_t*>(_narrow_column)[i]); }
+    if (_wide_column != nullptr) { return place_in_line(static_cast<const int64_t*>(_wide_column)[i]); }
+    return _index_of_column[_column_of[i]];
+  }
+  uint64_t place_in_line(int64_t column) const { return static_cast<uint32_t>(_first_hash + column) & _mask; }
 
   const char* _data = nullptr;
   bool _doubles = false;
@@ -170,6 +189,10 @@ private:
   const int64_t* _offsets = nullptr;
   const int64_t* _column_of = nullptr;
   const uint64_t* _index_of = nullptr;
+  const void* _narrow_column = nullptr;
+  const void* _wide_column = nullptr;
+  uint32_t _first_hash = 0;
+  uint64_t _mask = 0;
 };
 
 // The actions of many events: event i has the rows first[i] to first[i + 1] of `features`, or all of them where `first`

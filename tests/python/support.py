@@ -143,3 +143,11 @@ def events(
 def write(path: Path, lines: Iterable[str]) -> Path:
     path.write_text("".join(lines))
     return path
+
+
+def without_note(model: bytes) -> bytes:
+    """A model file without what `FastCB` notes in it (mode, columns, salt), nor the seal that covers the note."""
+    start = model.index(b"fastcb04") + 8 + 16
+    seal, note = start + 32, start + 40
+    length = int.from_bytes(model[note : note + 8], "little")
+    return model[:seal] + model[note + 8 + length :]

@@ -53,8 +53,8 @@ def test_sparse_rows_one_at_a_time(form, n_actions):
         np.testing.assert_array_equal(one.pmf, other.pmf)
         dense.learn(one, 0.25)
         sparse.learn(pickle.loads(pickle.dumps(other)), 0.25)
-        dense.learn(row, 1, 0.5, actions=features)
-        sparse.learn(form(row[np.newaxis]), 1, 0.5, actions=None if n_actions else form(features))
+        dense.learn_event(row, 1, 0.5, action_features=features)
+        sparse.learn_event(form(row[np.newaxis]), 1, 0.5, action_features=None if n_actions else form(features))
     assert np.ptp(dense.predict_proba(rows, features)) > 0.01
 
 
@@ -94,7 +94,7 @@ def test_a_broken_sparse_row_is_refused(change, message):
     bandit = FastCB(3).partial_fit(np.eye(3), [0, 1, 2], [0, 1, 0])
     row = scipy.sparse.csr_matrix(np.array([[1.0, 0, 2]]))
     change(row)
-    for use in (lambda: bandit.decide(row), lambda: bandit.learn(row, 0, 0.5), lambda: bandit.predict_proba(row)):
+    for use in (lambda: bandit.decide(row), lambda: bandit.learn_event(row, 0, 0.5), lambda: bandit.predict_proba(row)):
         with pytest.raises(ValueError, match=message):
             use()
     assert bandit.events_ == 3
@@ -113,7 +113,7 @@ def test_a_sparse_matrix_of_actions():
     decision = bandit.decide(np.ones(2), sparse)
     twin = pickle.loads(pickle.dumps(bandit))
     bandit.learn(decision, 0.5)
-    twin.learn(np.ones(2), decision.action, 0.5, actions=features)
+    twin.learn_event(np.ones(2), decision.action, 0.5, action_features=features)
     np.testing.assert_array_equal(
         bandit.predict_proba(np.ones((1, 2)), features), twin.predict_proba(np.ones((1, 2)), features)
     )

@@ -11,7 +11,8 @@ PARAMETERS = {
     "negative actions": ({"n_actions": -3}, r"n_actions is -3; expected a whole number"),
     "half an action": ({"n_actions": 2.5}, r"n_actions is 2\.5; expected a whole number"),
     "true actions": ({"n_actions": True}, r"n_actions is True; expected a whole number"),
-    "range upside down": ({"cost_range": (1, 0)}, r"cost_range is \(1, 0\); expected two finite numbers, the lower"),
+    "range upside down": ({"cost_range": (1, 0)}, r"cost_range is \(1, 0\); expected two finite numbers .*, the lower"),
+    "range beyond float32": ({"cost_range": (0, 1e39)}, r"cost_range is \(0, 1e\+39\); expected two finite numbers"),
     "empty range": ({"reward_range": (1, 1)}, r"reward_range is \(1, 1\); expected two finite numbers"),
     "infinite range": ({"cost_range": (0, np.inf)}, r"cost_range is \(0, inf\); expected two finite numbers"),
     "range of one": ({"cost_range": (1,)}, r"cost_range is \(1,\); expected two finite numbers"),
@@ -20,6 +21,8 @@ PARAMETERS = {
     "objective": ({"objective": "profit"}, "objective is 'profit'; expected one of 'loss', 'reward'"),
     "allocation": ({"allocation": "softmax"}, "allocation is 'softmax'; expected one of 'reweighted', 'igw'"),
     "gamma_scale": ({"gamma_scale": -1}, "gamma_scale is -1; expected a finite number, 0 or larger"),
+    "gamma beyond float32": ({"gamma_scale": 1e40}, r"gamma_scale is 1e\+40; expected a finite number"),
+    "gamma of 401 digits": ({"gamma_scale": 10**400}, "gamma_scale is 10+; expected a finite number"),
     "gamma_exponent": ({"gamma_exponent": np.nan}, "gamma_exponent is nan; expected a finite number, 0 or larger"),
     "learning_rate": ({"learning_rate": np.inf}, "learning_rate is inf; expected a finite number, 0 or larger"),
     "text for a number": ({"learning_rate": "fast"}, "learning_rate is 'fast'; expected a finite number"),
@@ -27,6 +30,11 @@ PARAMETERS = {
     "no bits": ({"bits": 0}, "bits is 0; expected a whole number from 1 to 31"),
     "many bits": ({"bits": 64}, "bits is 64; expected a whole number from 1 to 31"),
     "seed": ({"seed": -1}, "seed is -1; expected a whole number from 0 to"),
+    "other namespaces": ({"interactions": ["UA"]}, "interactions has 'UA' with the namespace 'A'; expected 'x' for"),
+    "missing": ({"missing": "drop"}, "missing is 'drop'; expected one of 'zero', 'mark'"),
+    "names as text": ({"action_names": "abc"}, "action_names is 'abc'; expected a list of names"),
+    "a name twice": ({"action_names": ["a", "b", "a"]}, "expected each name once"),
+    "too few names": ({"action_names": ["a", "b"]}, "action_names has 2 names; expected 3, as n_actions says"),
     "interactions as text": ({"interactions": "xa"}, r"interactions is 'xa'; expected names of namespaces"),
     "single interaction": ({"interactions": ["x"]}, r"interactions is \['x'\]; expected names of namespaces"),
     "vw_args as a list": ({"vw_args": ["--coin"]}, r"vw_args is \['--coin'\]; expected a string"),
@@ -44,24 +52,37 @@ def test_bad_parameters_are_refused_at_the_first_use(params, message):
 
 BAD = {
     "wrong width": (np.ones((1, 5)), [0], [0.5], "contexts have 5 columns; expected 4, as before"),
-    "not a number": ([[1, 2, np.nan, 0]], [0], [0.5], "contexts have the value nan in row 0, column 2, which is NaN"),
+    "not a number": (
+        [[1, 2, np.nan, 0]],
+        [0],
+        [0.5],
+        "contexts have the value nan in row 0, column 2, which is not finite",
+    ),
     "infinite": (np.array([[1, 2, 3, -np.inf]]), [0], [0.5], "the value -inf in row 0, column 3"),
-    "too large": ([[1, 2, 1e39, 0]], [0], [0.5], r"the value 1e\+39 in row 0, column 2, which is NaN or infinite"),
+    "too large": ([[1, 2, 1e39, 0]], [0], [0.5], r"the value 1e\+39 in row 0, column 2, which is not finite"),
     "sparse": (scipy.sparse.csr_matrix([[0, 2, np.nan, 0]]), [0], [0.5], "the value nan in row 0, column 2"),
     "one dimension": (np.ones(4), [0], [0.5], r"contexts have shape \(4,\); expected \(n, d\)"),
     "three dimensions": (np.ones((1, 4, 1)), [0], [0.5], r"contexts have shape \(1, 4, 1\); expected \(n, d\)"),
     "ragged": ([[1, 2, 3, 4], [1, 2]], [0, 1], [0.5, 0.5], "contexts have rows of different lengths"),
     "strings": ([["a", "b", "c", "d"]], [0], [0.5], "expected numbers. Give names and categories as a data frame"),
     "numbers as strings": (np.array([["1", "2", "3", "4"]], dtype=object), [0], [0.5], "expected numbers"),
-    "none among numbers": ([[1, 2, None, 4]], [0], [0.5], "the value nan in row 0, column 2"),
+    "none among numbers": ([[1, 2, None, 4]], [0], [0.5], "have the dtype object; expected numbers"),
+    "dates": (np.array([["2020-01-01"] * 4], dtype="M8[ns]"), [0], [0.5], "dtype datetime64.*dates as numbers"),
+    "a date among numbers": ([[1, 2, np.datetime64(50, "ns"), 4]], [0], [0.5], "have the dtype object; expected"),
+    "401 digits": ([[1, 2, 10**400, 4]], [0], [0.5], "a number that is too large for a float"),
     "complex": (np.ones((1, 4), dtype=complex), [0], [0.5], "have the dtype complex128; expected numbers"),
     "masked": (np.ma.masked_equal(np.eye(4), 1), [0] * 4, [0.5] * 4, "masked values"),
-    "unknown action": (np.ones((1, 4)), [3], [0.5], "action 3 is unknown; expected 0 to 2"),
-    "negative action": (np.ones((1, 4)), [-1], [0.5], "action -1 is unknown; expected 0 to 2"),
-    "huge action": (np.ones((1, 4)), [2**32], [0.5], "action 4294967296 is unknown"),
+    "unknown action": (np.ones((1, 4)), [3], [0.5], "action 3 of event 0 is unknown; expected 0 to 2"),
+    "negative action": (np.ones((1, 4)), [-1], [0.5], "action -1 of event 0 is unknown; expected 0 to 2"),
+    "huge action": (np.ones((1, 4)), [2**32], [0.5], "action 4294967296 of event 0 is unknown"),
     "fractional action": (np.ones((1, 4)), [0.5], [0.5], "whole numbers"),
     "too few actions": (np.ones((2, 4)), [0], [0.5, 0.5], "expected 2 whole numbers"),
-    "cost above": (np.ones((2, 4)), [0, 1], [0.5, 1.5], r"cost 1\.5 is outside \[0\.0, 1\.0\]; give costs in this"),
+    "cost above": (
+        np.ones((2, 4)),
+        [0, 1],
+        [0.5, 1.5],
+        r"cost 1\.5 of event 1 is outside \[0\.0, 1\.0\]; give costs in",
+    ),
     "cost nan": (np.ones((1, 4)), [0], [np.nan], "cost nan is outside"),
     "cost text": (np.ones((1, 4)), [0], ["cheap"], "costs are .*cheap.*; expected numbers"),
     "too few costs": (np.ones((2, 4)), [0, 1], [0.5], r"costs have shape \(1,\); expected \(2,\)"),
@@ -91,38 +112,59 @@ BAD_ONE = {
     "wrong width": (lambda b: b.decide(np.ones(5)), "contexts have 5 columns; expected 4, as before"),
     "not a number": (lambda b: b.decide(np.array([1, 2, np.nan, 0])), "the value nan in row 0, column 2"),
     "many rows": (lambda b: b.decide(np.ones((2, 4))), "the context has 2 rows; expected one"),
-    "a number": (lambda b: b.decide(3.0), "contexts have 1 columns; expected 4|contexts have shape"),
-    "actions of fixed ones": (lambda b: b.decide(ROW, np.eye(3)), "actions were given features; expected none, n_acti"),
-    "nan to learn": (lambda b: b.learn(np.array([1, 2, np.nan, 0]), 0, 0.5), "the value nan in row 0, column 2"),
-    "width to learn": (lambda b: b.learn(np.ones(5), 0, 0.5), "contexts have 5 columns; expected 4, as before"),
-    "unknown action": (lambda b: b.learn(ROW, 3, 0.5), "action 3 is unknown; expected 0 to 2"),
-    "negative action": (lambda b: b.learn(ROW, -1, 0.5), "action -1 is unknown; expected 0 to 2"),
-    "fractional action": (lambda b: b.learn(ROW, 1.5, 0.5), r"expected 1 whole numbers, counted from 0"),
-    "cost above": (lambda b: b.learn(ROW, 0, 1.5), r"cost 1\.5 is outside \[0\.0, 1\.0\]"),
-    "cost nan": (lambda b: b.learn(ROW, 0, np.nan), "cost nan is outside"),
-    "cost infinite": (lambda b: b.learn(ROW, 0, -np.inf), "cost -inf is outside"),
-    "cost text": (lambda b: b.learn(ROW, 0, "cheap"), "costs are .*cheap.*; expected numbers"),
-    "no cost": (lambda b: b.learn(ROW, 0), "expected cost=, and only that"),
-    "no action": (lambda b: b.learn(ROW), "learn needs the action that was taken"),
-    "a reward": (
-        lambda b: b.learn(ROW, 0, reward=0.5),
-        "expected cost=, and only that; .* make the learner with reward",
+    "a number": (lambda b: b.decide(3.0), r"contexts have shape \(\); expected \(d,\)"),
+    "actions of fixed ones": (
+        lambda b: b.decide(ROW, np.eye(3)),
+        "action_features were given; expected none, this learner has 3 f",
     ),
-    "twice": (lambda b: b.learn(ROW, 0, 0.5, cost=0.5), "learn was given 0.5 too much"),
-    "too many": (lambda b: b.learn(ROW, 0, 0.5, 0.25, 0.125), "learn was given 0.25 too much"),
-    "too many of a decision": (lambda b: b.learn(b.decide(ROW), 0.5, 0.25), "learn was given 0.25 too much"),
-    "actions to learn": (lambda b: b.learn(ROW, 0, 0.5, np.eye(3)), "actions were given features; expected none"),
-    "tiny probability": (lambda b: b.learn(ROW, 0, 0.5, probability=1e-50), r"probability 0\.0 is outside \(0, 1\]"),
-    "probability": (lambda b: b.learn(ROW, 0, 0.5, probability=0.0), r"probability 0\.0 is outside \(0, 1\]"),
-    "large probability": (lambda b: b.learn(ROW, 0, 0.5, probability=1.5), r"probability 1\.5 is outside \(0, 1\]"),
-    "probability text": (lambda b: b.learn(ROW, 0, 0.5, probability="x"), "probability are .*; expected numbers"),
+    "nan to learn": (lambda b: b.learn_event(np.array([1, 2, np.nan, 0]), 0, 0.5), "the value nan in row 0, column 2"),
+    "width to learn": (lambda b: b.learn_event(np.ones(5), 0, 0.5), "contexts have 5 columns; expected 4, as before"),
+    "unknown action": (lambda b: b.learn_event(ROW, 3, 0.5), "action 3 is unknown; expected 0 to 2"),
+    "negative action": (lambda b: b.learn_event(ROW, -1, 0.5), "action -1 is unknown; expected 0 to 2"),
+    "fractional action": (
+        lambda b: b.learn_event(ROW, 1.5, 0.5),
+        r"action is 1\.5; expected a whole number, counted from 0",
+    ),
+    "cost above": (lambda b: b.learn_event(ROW, 0, 1.5), r"cost 1\.5 is outside \[0\.0, 1\.0\]"),
+    "cost nan": (lambda b: b.learn_event(ROW, 0, np.nan), "cost nan is outside"),
+    "cost infinite": (lambda b: b.learn_event(ROW, 0, -np.inf), "cost -inf is outside"),
+    "cost text": (lambda b: b.learn_event(ROW, 0, "cheap"), "costs are .*cheap.*; expected numbers"),
+    "no cost": (lambda b: b.learn_event(ROW, 0), "no cost was given; expected one"),
+    "no action": (lambda b: b.learn_event(ROW), "missing 1 required positional argument: 'action'"),
+    "not a decision": (
+        lambda b: b.learn(ROW, 0),
+        r"learn was given 'ndarray'; expected a decision.* learn_event\(context",
+    ),
+    "no cost of a decision": (lambda b: b.learn(b.decide(ROW)), "no cost was given; expected one"),
+    "a name": (
+        lambda b: b.learn_event(ROW, "left", 0.5),
+        "action 'left' is a name, and this learner's actions have none",
+    ),
+    "a huge action": (
+        lambda b: b.learn_event(ROW, 2**70, 0.5),
+        "action 1180591620717411303424 is unknown; expected 0 to 2",
+    ),
+    "exclude text": (lambda b: b.decide(ROW, exclude="12"), "exclude is '12'; expected a list of actions"),
+    "exclude unknown": (lambda b: b.decide(ROW, exclude=[3]), "action 3 is unknown; expected 0 to 2"),
+    "exclude all": (lambda b: b.decide(ROW, exclude=[0, 1, 2]), "exclude leaves no action"),
+    "an id of another type": (lambda b: b.decide(ROW, event_id=3.5), r"event_id is 3\.5; expected text or a whole"),
+    "a reward": (
+        lambda b: b.learn_event(ROW, 0, reward=0.5),
+        "reward= was given; expected cost=. A learner of rewards is made with reward_range",
+    ),
+    "twice": (lambda b: b.learn_event(ROW, 0, 0.5, cost=0.5), "more than one cost was given; expected one"),
+    "too many": (lambda b: b.learn_event(ROW, 0, 0.5, 0.25), "positional arguments"),
+    "too many of a decision": (lambda b: b.learn(b.decide(ROW), 0.5, 0.25), "positional arguments"),
+    "actions to learn": (
+        lambda b: b.learn_event(ROW, 0, 0.5, action_features=np.eye(3)),
+        "action_features were given; exp",
+    ),
     "weight": (
-        lambda b: b.learn(ROW, 0, 0.5, sample_weight=-1.0),
+        lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=-1.0),
         "sample_weight is .*-1.*; expected 1 finite numbers",
     ),
-    "weight nan": (lambda b: b.learn(ROW, 0, 0.5, sample_weight=np.nan), "sample_weight is .*nan.*; expected"),
-    "weight infinite": (lambda b: b.learn(ROW, 0, 0.5, sample_weight=1e39), "sample_weight is .*; expected"),
-    "a decision with actions": (lambda b: b.learn(b.decide(ROW), 0.5, actions=np.eye(3)), "leave them out"),
+    "weight nan": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=np.nan), "sample_weight is .*nan.*; expected"),
+    "weight infinite": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=1e39), "sample_weight is .*; expected"),
 }
 
 
@@ -138,16 +180,16 @@ def test_a_bad_event_is_refused_and_the_model_is_as_it_was(taught, use, message)
 
 X, ACTIONS = np.ones((2, 4)), np.eye(3)
 BAD_ACTIONS = {
-    "none": (None, "the features of the actions are missing; give them, or make the learner with n_actions"),
-    "another width": (np.eye(4), "actions have 4 columns; expected 3, as before"),
-    "none at all": (np.ones((0, 3)), "actions have no row; expected"),
-    "one dimension": (np.ones(3), r"actions have shape \(3,\); expected \(A, d\), \(2, A, d\), or a list of 2"),
-    "other events": (np.ones((3, 3, 3)), r"actions have shape \(3, 3, 3\); expected \(A, d\), \(2, A, d\)"),
+    "none": (None, "action_features are missing; give the features of the actions, or make the learner with n_actions"),
+    "another width": (np.eye(4), "action features have 4 columns; expected 3, as before"),
+    "none at all": (np.ones((0, 3)), "action features have no row; expected"),
+    "one dimension": (np.ones(3), r"action features have shape \(3,\); expected \(A, d\), \(2, A, d\), or a list of 2"),
+    "other events": (np.ones((3, 3, 3)), "action features have 3 tables; expected one for each of 2 events"),
     "no actions in events": (np.ones((2, 0, 3)), r"with A at least 1"),
-    "too few sets": ([ACTIONS], "actions have 1 action sets; expected one for each of 2 events"),
-    "an empty set": ([ACTIONS, ACTIONS[:0]], r"actions of event 1 have shape \(0, 3\); expected"),
-    "sets of other widths": ([ACTIONS, np.eye(4)], "actions of event 1 have 4 columns; expected 3, as event 0"),
-    "nan": ([ACTIONS, ACTIONS * np.nan], "actions have the value nan in row 3, column 0"),
+    "too few sets": ([ACTIONS], "action features have 1 tables; expected one for each of 2 events"),
+    "an empty set": ([ACTIONS, ACTIONS[:0]], r"action features of event 1 have shape \(0, 3\); expected"),
+    "sets of other widths": ([ACTIONS, np.eye(4)], "action features of event 1 have 4 columns; expected 3, as event 0"),
+    "nan": ([ACTIONS, ACTIONS * np.nan], "action features have the value nan in row ., column 0"),
 }
 
 
@@ -164,18 +206,26 @@ def test_bad_features_of_actions_are_refused(features, message):
 
 def test_an_action_outside_a_changing_set_is_refused():
     bandit = FastCB()
-    with pytest.raises(ValueError, match="action 1 is unknown; expected 0 to 0"):
+    with pytest.raises(ValueError, match="action 1 of event 1 is unknown; expected 0 to 0"):
         bandit.partial_fit(X, [1, 1], [0, 1], action_features=[ACTIONS, ACTIONS[:1]])
     decision = bandit.decide(X[0], ACTIONS)
-    with pytest.raises(ValueError, match="action 3 is unknown; expected 0 to 2"):
-        bandit.learn(X[0], 3, 0.5, actions=ACTIONS)
+    with pytest.raises(ValueError, match="action 3 is unknown; the event has 3 actions"):
+        bandit.learn_event(X[0], 3, 0.5, action_features=ACTIONS)
     bandit.learn(decision, 0.5)
-    with pytest.raises(ValueError, match="action 3 is unknown; expected 0 to 2"):
-        bandit.learn(X[0], 3, 0.5, actions=ACTIONS)
+    with pytest.raises(ValueError, match="action 3 is unknown; the event has 3 actions"):
+        bandit.learn_event(X[0], 3, 0.5, action_features=ACTIONS)
     assert bandit.events_ == 1
 
 
-OTHERS = [FastCB(4), FastCB(3, reward_range=(0, 1)), FastCB(3, bits=10), FastCB()]
+OTHERS = [
+    FastCB(4),
+    FastCB(3, reward_range=(0, 1)),
+    FastCB(3, vw_args="--hash_seed 7"),
+    FastCB(3, vw_args="--hash=all"),
+    FastCB(3, missing="mark"),
+    FastCB(3, action_names=["a", "b", "c"]),
+    FastCB(),
+]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=repr)

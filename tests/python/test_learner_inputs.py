@@ -146,7 +146,7 @@ def test_one_context_in_any_form():
         np.testing.assert_array_equal(bandit.decide(one).pmf, expected)
     with pytest.raises(ValueError, match="the context has 2 rows; expected one"):
         bandit.decide(frame[:2])
-    with pytest.raises(TypeError, match="are one dictionary; expected a list of them"):
+    with pytest.raises(TypeError, match="are one dictionary; expected a list of dictionaries"):
         bandit.predict_proba(DICTS[3])
 
 
@@ -205,34 +205,36 @@ def test_dictionaries_of_other_kinds_are_dictionaries():
     others = types.MappingProxyType(DICTS[0]), [OrderedDict(one) for one in ARTICLES]
     np.testing.assert_array_equal(bandit.decide(*others).pmf, expected.pmf)
     twin = pickle.loads(pickle.dumps(bandit))
-    bandit.learn(DICTS[0], 1, 0.25, actions=ARTICLES)
-    twin.learn(others[0], 1, 0.25, actions=others[1])
+    bandit.learn_event(DICTS[0], 1, 0.25, action_features=ARTICLES)
+    twin.learn_event(others[0], 1, 0.25, action_features=others[1])
     np.testing.assert_array_equal(bandit.predict_proba(DICTS, ARTICLES), twin.predict_proba(DICTS, ARTICLES))
 
 
 @pytest.mark.parametrize("value", [[1], object(), np.inf, b"bytes", 1j])
 def test_a_bad_value_in_a_dictionary_is_named(value):
     bandit = taught(DICTS)
-    for use in (lambda: bandit.decide({"age": value}), lambda: bandit.learn({"age": value}, 0, 0.5)):
+    for use in (lambda: bandit.decide({"age": value}), lambda: bandit.learn_event({"age": value}, 0, 0.5)):
         with pytest.raises((ValueError, TypeError), match="the feature 'age' has the value"):
             use()
     assert bandit.events_ == 6
 
 
 def test_a_decision_whose_features_were_changed_is_refused():
-    bandit = taught(DICTS)
-    decision = bandit.decide(DICTS[0])
-    values, places, offsets = decision.context
+    rows = scipy.sparse.csr_matrix(np.array([[1.0, 0, 2], [0, 3, 1]]))
+    bandit = FastCB(3).partial_fit(rows, [0, 1], [0, 1])
+    decision = bandit.decide(rows[0])
+    values, columns = decision.context
     changed = [
-        (values[:-1], places, offsets),
-        (values * np.float32(np.nan), places, offsets),
-        (values, places, offsets + 1),
-        (values.astype(np.float64), places, offsets),
+        (values[:-1], columns[:-1] + 7),
+        (values, columns[:-1]),
+        (values, columns[::-1].copy()),
+        (values * np.float32(np.nan), columns),
+        (values, columns.astype(np.float32)),
     ]
     for context in changed:
         with pytest.raises(ValueError, match="the features that the decision kept were changed"):
             bandit.learn(dataclasses.replace(decision, context=context), 0.5)
-    assert bandit.events_ == 6
+    assert bandit.events_ == 2
 
 
 REFUSED = {
@@ -250,7 +252,10 @@ REFUSED = {
     ),
     "polars infinite": (polars_frame().with_columns(age=pl.lit(float("inf"))), "the column 'age' of contexts has the"),
     "lazy": (polars_frame().lazy(), r"call its collect\(\) first"),
-    "a dictionary of lists": ([{"age": [1]}], r"the feature 'age' has the value \[1\]; expected a number, a string"),
+    "a dictionary of lists": (
+        [{"age": [1]}],
+        r"row 0 of contexts: the feature 'age' has the value \[1\]; expected a number, a str",
+    ),
     "an infinite entry": ([{"age": 1e40}], "the feature 'age' has the value 1e\\+40, which is infinite"),
     "not all dictionaries": ([DICTS[0], [1]], r"row 1 of contexts is \[1\]; expected a dictionary"),
 }

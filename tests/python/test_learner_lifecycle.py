@@ -24,7 +24,7 @@ ACTIONS = np.eye(4)
 def taught(n_actions=4, **params):
     rng = np.random.default_rng(0)
     features = None if n_actions is not None else ACTIONS
-    bandit = FastCB(n_actions, **params)
+    bandit = FastCB(n_actions, **{"seed": 1, **params})
     return bandit.partial_fit(rng.random((50, WIDTH)), rng.integers(4, size=50), rng.random(50), None, features)
 
 
@@ -53,7 +53,7 @@ def test_a_closed_learner_says_so_and_keeps_its_parameters():
         bandit.to_workspace,
     ]
     for one in uses:
-        with pytest.raises(ValueError, match=r"^FastCB\(n_actions=4, gamma_scale=20\) was closed; make a new learner"):
+        with pytest.raises(ValueError, match=r"^FastCB\(n_actions=4, gamma_scale=20\.?0?, seed=1\) was closed; make a new learner"):
             one()
     assert sklearn.base.clone(bandit).decide(np.ones(WIDTH)).pmf.tolist() == [0.25] * 4
     with pytest.raises(ValueError, match="was closed"):

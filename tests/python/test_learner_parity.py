@@ -85,7 +85,9 @@ def three_ways(stream, interactions):
         yield np.array(vw.predict(stream.text(i))), decision.pmf, action, simulated.probabilities[0, i]
         vw.learn(stream.text(i, action))
         if i % 2:  # both ways to learn
-            bandit.learn(stream.contexts[i], action, float(stream.costs[i][action]), actions=stream.sets[i])
+            bandit.learn_event(
+                stream.contexts[i], action, float(stream.costs[i][action]), action_features=stream.sets[i]
+            )
         else:
             bandit.partial_fit(
                 stream.contexts[i : i + 1], [action], stream.costs[i][[action]], action_features=stream.sets[i]

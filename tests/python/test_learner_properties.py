@@ -117,7 +117,7 @@ def test_contexts_in_any_form_teach_the_same(contexts, data):
     form = data.draw(st.sampled_from([lambda x: x[0], *ALL_FORMS]))
     for i, (action, cost) in enumerate(zip(actions, costs, strict=True)):
         row = form(contexts[i : i + 1])
-        one_by_one.learn(row, action, cost)
+        one_by_one.learn_event(row, action, cost)
         decided.learn(dataclasses.replace(decided.decide(row), action=int(action)), float(cost))
     np.testing.assert_array_equal(one_by_one.predict_proba(contexts), expected)
     np.testing.assert_array_equal(decided.predict_proba(contexts), expected)
@@ -199,7 +199,7 @@ def test_a_decision_is_its_own(context, actions):
     actions += 1
     bandit.decide(context[0], actions)
     bandit.learn(decision, 1.0)
-    twin.learn(kept_context, decision.action, 1.0, actions=kept_actions)
+    twin.learn_event(kept_context, decision.action, 1.0, action_features=kept_actions)
     np.testing.assert_array_equal(
         bandit.predict_proba(kept_context[None], kept_actions), twin.predict_proba(kept_context[None], kept_actions)
     )

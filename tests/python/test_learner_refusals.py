@@ -105,9 +105,9 @@ def test_a_bad_context_changes_nothing(context, place, value, dtype):
     with np.errstate(over="ignore"):
         context[place] = np.float64(value).astype(dtype)
     expect_refusal(bandit, lambda learner: learner.decide(context))
-    expect_refusal(bandit, lambda learner: learner.learn(context, 0, 1.0))
+    expect_refusal(bandit, lambda learner: learner.learn_event(context, 0, 1.0))
     expect_refusal(bandit, lambda learner: learner.decide(np.ones(5, dtype)))
-    expect_refusal(bandit, lambda learner: learner.learn(np.ones(3, dtype), 0, 1.0))
+    expect_refusal(bandit, lambda learner: learner.learn_event(np.ones(3, dtype), 0, 1.0))
 
 
 UNKNOWN_ACTIONS = st.one_of(
@@ -135,10 +135,10 @@ def test_bad_events_change_nothing(rows, data, action, cost, weight):
     expect_refusal(bandit, lambda learner: learner.partial_fit(rows, [0] * count, one_bad(0.5, cost)))
     expect_refusal(bandit, lambda learner: learner.partial_fit(rows, [0] * count, [0.5] * count, one_bad(1.0, weight)))
     expect_refusal(bandit, lambda learner: learner.partial_fit(rows, [0] * (count + 1), [0.5] * count))
-    expect_refusal(bandit, lambda learner: learner.learn(rows[place], action, 0.5))
-    expect_refusal(bandit, lambda learner: learner.learn(rows[place], 0, cost))
+    expect_refusal(bandit, lambda learner: learner.learn_event(rows[place], action, 0.5))
+    expect_refusal(bandit, lambda learner: learner.learn_event(rows[place], 0, cost))
     expect_refusal(bandit, lambda learner: learner.learn(learner.decide(rows[place], event_id=1), cost))
-    expect_refusal(bandit, lambda learner: learner.learn(rows[place], 0, 0.5, sample_weight=weight))
+    expect_refusal(bandit, lambda learner: learner.learn_event(rows[place], 0, 0.5, sample_weight=weight))
 
 
 @FEWER
@@ -149,7 +149,7 @@ def test_a_bad_first_call_does_not_settle_the_width(contexts, width):
         bandit.simulate(contexts, [0] * np.shape(contexts)[0])
     for refused in (
         lambda: bandit.predict_proba(contexts),
-        lambda: bandit.learn(np.ones(9), 7, 0.5),
+        lambda: bandit.learn_event(np.ones(9), 7, 0.5),
         lambda: bandit.partial_fit(np.ones((2, 9)), [0, 1], [0.5, 1.5]),
     ):
         with pytest.raises((ValueError, TypeError)):
@@ -169,6 +169,9 @@ FLAGS = [
     "-p out",
     "--epsilon 0.5",
     "-l 3",
+    "-b 20",
+    "--gamma_scale=3",
+    "--cb_explore 4",
     "'",
 ]
 

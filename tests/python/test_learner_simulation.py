@@ -37,7 +37,9 @@ def test_costs_and_right_actions_say_the_same(rng):
     np.testing.assert_array_equal(by_label.costs, by_cost.costs)
     rewards = FastCB(3, seed=2, reward_range=(0, 1)).simulate(contexts, 1 - costs)
     np.testing.assert_array_equal(rewards.actions, by_cost.actions)
-    np.testing.assert_array_equal(rewards.costs, 1 - by_cost.costs)
+    np.testing.assert_array_equal(rewards.rewards, 1 - by_cost.costs)
+    with pytest.raises(AttributeError, match="the simulation is of rewards; expected its `rewards`"):
+        _ = rewards.costs
     assert (np.diff(rewards.progressive[0][[20, -1]]) > 0).all()
 
 
@@ -101,17 +103,21 @@ def test_frames_of_any_columns_can_be_simulated_by_a_learner_in_use(rng):
 
 
 BAD = {
-    "unknown label": ({"targets": [0, 3]}, "target 3 is unknown; expected 0 to 2"),
-    "negative label": ({"targets": [0, -1]}, "target -1 is unknown; expected 0 to 2"),
+    "unknown label": ({"targets": [0, 3]}, "target 3 of event 1 is unknown; expected 0 to 2"),
+    "negative label": ({"targets": [0, -1]}, "target -1 of event 1 is unknown; expected 0 to 2"),
     "too few": ({"targets": [0]}, r"targets have shape \(1,\).*; expected \(2,\) whole numbers"),
     "fractions": ({"targets": [0.5, 1.0]}, r"dtype float64; expected \(2,\) whole numbers, the right actions"),
     "costs of other actions": ({"targets": np.zeros((2, 4))}, r"costs have shape \(2, 4\); expected \(2, 3\)"),
-    "cost outside": ({"targets": np.full((2, 3), 2.0)}, r"cost 2.0 is outside \[0\.0, 1\.0\]"),
-    "cost nan": ({"targets": np.full((2, 3), np.nan)}, r"cost nan is outside"),
+    "cost outside": ({"targets": np.full((2, 3), 2.0)}, r"cost 2.0 of event 0 is outside \[0\.0, 1\.0\]"),
+    "cost nan": ({"targets": np.full((2, 3), np.nan)}, r"cost nan of event 0 is outside"),
     "no shuffles": ({"targets": [0, 1], "n_shuffles": 0}, "n_shuffles is 0; expected a whole number, 1 or larger"),
+    "endless shuffles": (
+        {"targets": [0, 1], "n_shuffles": 10**30},
+        "n_shuffles is 10+; expected .* of at most 5,000,0",
+    ),
     "no jobs": ({"targets": [0, 1], "n_jobs": 0}, "n_jobs is 0; expected a whole number other than 0"),
     "seed": ({"targets": [0, 1], "seed": -1}, "seed is -1; expected a whole number, 0 or larger"),
-    "features": ({"targets": [0, 1], "action_features": np.eye(3)}, "actions were given features; expected none"),
+    "features": ({"targets": [0, 1], "action_features": np.eye(3)}, "action_features were given; expected none"),
 }
 
 

@@ -13,9 +13,13 @@ decision = bandit.decide([0.5, 1.0], event_id="e1")
 action: int = decision.action
 pmf: NDArray[np.float64] = decision.pmf
 bandit.learn(decision, cost=0.5)
-bandit.learn([0.5, 1.0], 2, 0.5)
+bandit.learn_event([0.5, 1.0], 2, 0.5)
 bandit.partial_fit(np.ones((2, 2)), [0, 1], [0.0, 1.0]).save("model.vw")
 table: NDArray[np.float64] = bandit.predict_proba(np.ones((2, 2)))
+costs: NDArray[np.float64] = bandit.predict_cost(np.ones((2, 2)))
+greedy: NDArray[np.int64] = bandit.predict(np.ones((2, 2)))
+for one in bandit.decide_many(np.ones((2, 2))):
+    name: str | None = one.name
 means: NDArray[np.float64] = bandit.simulate(np.ones((2, 2)), [0, 1], n_shuffles=2).progressive
 with FastCB.load("model.vw") as loaded:
     other: FastCB = loaded.set_params(seed=3)
@@ -24,6 +28,8 @@ WRONG = """
 bandit.decide([1.0], event_id=3.5)
 FastCB(objective="profit")
 text: str = decision.probability
+words: list[str] = bandit.predict_proba(np.ones((2, 2)))
+bandit.learn([0.5, 1.0], 0.5)
 """
 
 
@@ -41,4 +47,4 @@ def checked(path, program):
 def test_a_right_program_passes_and_wrong_lines_do_not(tmp_path):
     assert checked(tmp_path / "right.py", PROGRAM).startswith("Success"), "see the types of FastCB"
     found = checked(tmp_path / "wrong.py", PROGRAM + WRONG)
-    assert "Found 3 errors" in found, found
+    assert "Found 5 errors" in found, found

@@ -31,7 +31,7 @@ def test_a_model_of_version_0_1_learns_on_and_is_saved_in_todays_format(door: st
     ok("-i", OLD / f"{door}.vw", "-d", OLD / f"{door}.txt", "-f", tmp_path / "model", "--quiet")
     block = BLOCK.search((tmp_path / "model").read_bytes())
     assert block is not None
-    assert block[1] == b"03"
+    assert block[1] == b"04"
     assert block[2].rstrip(b"\0").decode() == __version__
 
 

@@ -133,7 +133,10 @@ def pick(table: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def join(tables: Sequence[Any], noun: str) -> Any:
-    """The rows of several tables, all of one form, one after another."""
+    """The rows of several tables one after another; as dictionaries where the tables are of different forms."""
+    forms = {_form(table) for table in tables}
+    if len(forms) > 1:
+        tables = [_as_dicts(table, noun) for table in tables]
     first = tables[0]
     if frames.is_frame(first):
         return frames.join(tables, noun)
@@ -235,6 +238,22 @@ def _as_numbers(given: Any, noun: str) -> NDArray[Any]:
 def _place_in(sparse: Any, entry: int) -> tuple[int, int]:
     csr = sparse.tocsr()
     return int(np.searchsorted(csr.indptr, entry, side="right") - 1), int(csr.indices[entry])
+
+
+def _form(table: Any) -> str:
+    if frames.is_frame(table):
+        return type(table).__module__.partition(".")[0]
+    return "sparse" if hasattr(table, "tocsr") else type(table).__name__
+
+
+def _as_dicts(table: Any, noun: str) -> list[dict[Any, Any]]:
+    if frames.is_frame(table):
+        columns = frames.columns_of(table, noun)
+        return [columns.row(i) for i in range(len(columns))]
+    if isinstance(table, np.ndarray) or hasattr(table, "tocsr"):
+        array = table.toarray() if hasattr(table, "tocsr") else table
+        return [dict(enumerate(row)) for row in array.tolist()]
+    return list(table)
 
 
 def _same_width(tables: Sequence[Any], noun: str) -> None:

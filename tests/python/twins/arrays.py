@@ -53,7 +53,6 @@ class ArrayTwins:
             "actions": self._actions(),
             "action": self.rng.randrange(ACTIONS),
             "value": round(self.rng.random(), 2),
-            "probability": 0.5,
             "sample_weight": 1.0,
         }
 
@@ -117,7 +116,7 @@ class ArrayTwins:
         rng = self.rng
         kind = rng.randrange(5)
         if kind == 0:
-            event[rng.choice(["action", "value", "probability", "sample_weight"])] = rng.choice(BAD_OUTCOMES)
+            event[rng.choice(["action", "value", "sample_weight"])] = rng.choice(BAD_OUTCOMES)
         elif kind == 1:
             event["context"] = spoiled_row(rng, event["context"])
         elif kind == 2:
@@ -161,8 +160,10 @@ def spoiled_row(rng: Random, row: Any) -> Any:
 
 
 def learn(bandit: FastCB, event: dict[str, Any]) -> Any:
-    more = {name: event[name] for name in ("probability", "sample_weight")}
-    return bandit.learn(event["context"], event["action"], event["value"], actions=event["actions"], **more)
+    more = {name: event[name] for name in ("sample_weight",)}
+    return bandit.learn_event(
+        event["context"], event["action"], event["value"], action_features=event["actions"], **more
+    )
 
 
 def decide(bandit: FastCB, event: dict[str, Any]) -> Any:
