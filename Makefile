@@ -46,7 +46,7 @@ wheel: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a manylinux wheel and
 
 docs: $(VENV)/.installed-docs  ## the documentation as a site in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "The site is in build/site: open build/site/index.html, or run $(BIN)/mkdocs serve"
+	@echo "The site is in build/site. Open build/site/index.html; to search it, too, run $(BIN)/mkdocs serve."
 
 # Address and undefined-behaviour sanitizers on our code and on VW's core, in a build folder and an environment of their own.
 # NDEBUG, because the code that ships is what is to be tested. Python is not built with the sanitizers, so the runtime comes
