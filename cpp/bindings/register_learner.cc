@@ -48,6 +48,10 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   {
     features = self.actions.all(actions);
     events.actions.features = features->features;
+    if (features->features.rows() == 0)
+    {
+      throw py::value_error("action features have no row; expected (A, d) with A at least 1.");
+    }
   }
   const auto count = self.fixed_actions > 0 ? self.fixed_actions : events.actions.features.rows();
   const auto mask = mask_of(excluded, count);

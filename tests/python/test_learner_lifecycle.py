@@ -53,7 +53,9 @@ def test_a_closed_learner_says_so_and_keeps_its_parameters():
         bandit.to_workspace,
     ]
     for one in uses:
-        with pytest.raises(ValueError, match=r"^FastCB\(n_actions=4, gamma_scale=20\.?0?, seed=1\) was closed; make a new learner"):
+        with pytest.raises(
+            ValueError, match=r"^FastCB\(n_actions=4, gamma_scale=20\.?0?, seed=1\) was closed; make a new learner"
+        ):
             one()
     assert sklearn.base.clone(bandit).decide(np.ones(WIDTH)).pmf.tolist() == [0.25] * 4
     with pytest.raises(ValueError, match="was closed"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb.learner import frames, rows
-from vw_fastcb.learner.events import Table
+from vw_fastcb.learner.events import ActionSets, Table
 
 # One row of features: an array of float32; (values, columns) of a sparse row; or names and values.
 Features: TypeAlias = "NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.int64]] | dict[str, Any]"
@@ -137,6 +137,7 @@ class Decisions:
         gamma: The greediness at the time.
         contexts: A copy of the contexts, in the form in which they were given.
         action_features: A copy of the chosen actions' features, one row for each event; None where actions are fixed.
+            Where learning reads every action, as with `--nn`, of all of them.
         action_names: The names of the actions, if they have any.
         event_ids: The ids that fixed the draws, if they were given.
         maker: As of `Decision`.
@@ -173,7 +174,7 @@ class Decisions:
             name=None if self.action_names is None else self.action_names[action],
             event_id=None if self.event_ids is None else self.event_ids[number],
             context=_row_of(self.contexts, number),
-            action_features=None if self.action_features is None else _row_of(self.action_features, number),
+            action_features=_features_of(self.action_features, number),
             maker=self.maker,
         )
 
@@ -220,6 +221,14 @@ def _frozen(given: Any, what: str, dtype: Any) -> NDArray[Any]:
         raise ValueError(f"{what} is {given!r}; expected numbers, as Decision.to_dict writes them.") from problem
     array.flags.writeable = False
     return array
+
+
+def _features_of(kept: Any, event: int) -> Any:
+    """What one of many decisions keeps of its actions' features."""
+    if not isinstance(kept, ActionSets):
+        return None if kept is None else _row_of(kept, event)
+    table = kept.table(event)
+    return np.asarray(table, dtype=np.float32) if isinstance(table, np.ndarray) else rows.as_dicts(table, "the actions")
 
 
 def _row_of(table: Any, row: int) -> Features:

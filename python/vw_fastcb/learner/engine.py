@@ -98,13 +98,14 @@ class Engine:
         context_rows = self.learner.contexts.all(contexts)
         self.check_presence(action_features)
         count = len(context_rows)
-        if self.settings.n_actions is not None:
-            return Events(context_rows, None, None, np.full(count, self.settings.n_actions, dtype=np.int64))
+        n_actions = self.settings.n_actions
+        if n_actions is not None:
+            return Events(context_rows, None, None, np.full(count, n_actions, dtype=np.int64), n_actions)
         sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
         if count == 0:
-            return Events(context_rows, None, None, sets.counts)
+            return Events(context_rows, None, None, sets.counts, sets.even)
         table, first = sets.joined(ACTIONS_NOUN)
-        return Events(context_rows, self.learner.actions.all(table), first, sets.counts)
+        return Events(context_rows, self.learner.actions.all(table), first, sets.counts, sets.even)
 
     def check_presence(self, action_features: Any) -> None:
         """Refuses features of fixed actions, and events without any where actions are not fixed."""

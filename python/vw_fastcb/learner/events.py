@@ -30,6 +30,18 @@ class ActionSets:
     shared: bool
     counts: NDArray[np.int64]
 
+    @property
+    def even(self) -> int | None:
+        """How many actions every event has; None where that differs."""
+        if self.shared:
+            return rows.count(self.tables[0])
+        sizes = set(self.counts.tolist())
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def table(self, event: int) -> Any:
+        """The features of the actions of one event."""
+        return self.tables[0] if self.shared else self.tables[event]
+
     @classmethod
     def of(cls, given: Any, events: int, noun: str) -> ActionSets:
         """Takes (A, d) features for all events, (n, A, d), or a list of n tables (A_i, d) of any form."""
@@ -38,6 +50,8 @@ class ActionSets:
             if rows.count(table) == 0:
                 raise ValueError(f"{noun} have no row; expected (A, d) with A at least 1.")
             return cls([table], True, np.full(events, rows.count(table), dtype=np.int64))
+        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+            raise TypeError(f"{noun} are {given!r}; expected a table (A, d), or one for each of {events} events.")
         if isinstance(given, np.ndarray) and given.ndim != 3 and given.dtype != object:
             raise ValueError(
                 f"{noun} have shape {given.shape}; expected (A, d), ({events}, A, d), or a list of {events} tables "
@@ -70,12 +84,14 @@ class Events:
         actions: The features of actions; None where they are fixed.
         first: Where the rows of each event begin among `actions`; None where every event has all of them.
         counts: How many actions each event has.
+        even: How many every event has; None where that differs.
     """
 
     contexts: _engine.Rows
     actions: _engine.Rows | None
     first: NDArray[np.int64] | None
     counts: NDArray[np.int64]
+    even: int | None
 
     @property
     def rows(self) -> tuple[_engine.Rows, _engine.Rows | None]:
@@ -92,14 +108,11 @@ class Events:
         """Where the actions of each event begin in arrays that hold those of all events, (n + 1,)."""
         return begins(self.counts)
 
-
-def table_of(flat: NDArray[np.float64], counts: NDArray[np.int64]) -> Table:
-    """An (n, A) array of what was computed for each action; a list where events differ in their number."""
-    if len(counts) == 0:
-        return flat.reshape(0, 0)
-    if (counts == counts[0]).all():
-        return flat.reshape(len(counts), int(counts[0]))
-    return np.split(flat, begins(counts)[1:-1])
+    def table(self, flat: NDArray[np.float64]) -> Table:
+        """An (n, A) array of what was computed for each action; a list where events differ in their number."""
+        if self.even is not None:
+            return flat.reshape(len(self.counts), self.even)
+        return np.split(flat, self.begins[1:-1]) if len(self.counts) else []
 
 
 def begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -121,7 +134,7 @@ def _table(given: Any, noun: str, event: int) -> Any:
     table = given if rows.is_table(given) else np.asarray(given)
     if isinstance(table, (list, tuple)) and not rows.holds_dicts(table):
         table = np.asarray(table)
-    shape = getattr(table, "shape", (len(table),))
-    if rows.count(table) == 0 or (isinstance(table, np.ndarray) and table.ndim != 2):
+    if (isinstance(table, np.ndarray) and table.ndim != 2) or rows.count(table) == 0:
+        shape = table.shape if hasattr(table, "shape") else (len(table),)
         raise ValueError(f"{noun} of event {event} have shape {shape}; expected (A, d) with A at least 1.")
     return table

@@ -19,7 +19,7 @@ from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import rows
 from vw_fastcb.learner.decision import Decision, Decisions
 from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, new_learner, read_model
-from vw_fastcb.learner.events import ActionSets, Events, Table, table_of
+from vw_fastcb.learner.events import ActionSets, Events, Table
 from vw_fastcb.learner.outcomes import cost_table
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.simulation import Simulation, play
@@ -287,7 +287,7 @@ class FastCB:
         engine, events = self._events(contexts, action_features)
         pmf, _, _ = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
         engine.learner.remember(*events.rows)
-        return table_of(pmf, events.counts)
+        return events.table(pmf)
 
     def predict(self, contexts: Any, action_features: Any = None, *, exclude: _Exclude = None) -> NDArray[np.int64]:
         """The greedy action of each row: the one with the lowest predicted cost, or the highest reward.
@@ -417,8 +417,8 @@ class FastCB:
         return Decisions(
             actions=actions,
             probabilities=probabilities,
-            pmf=table_of(pmf, events.counts),
-            predicted=table_of(predicted, events.counts),
+            pmf=events.table(pmf),
+            predicted=events.table(predicted),
             gamma=gamma,
             contexts=kept,
             action_features=features,
@@ -459,6 +459,36 @@ class FastCB:
         """
         engine = self._engine or self._start(contexts, action_features)
         engine.learn_many(contexts, action_features, actions, costs, sample_weight)
+        return self
+
+    def fit(
+        self: _Self,
+        contexts: Any,
+        actions: ArrayLike,
+        costs: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        action_features: Any = None,
+    ) -> _Self:
+        """Forgets everything and learns from many events, as `partial_fit` of a new learner.
+
+        Args:
+            contexts: As `partial_fit`.
+            actions: As `partial_fit`.
+            costs: As `partial_fit`.
+            sample_weight: As `partial_fit`.
+            action_features: As `partial_fit`.
+
+        Returns:
+            The learner.
+
+        Raises:
+            ValueError: As `learn_event`. The model is as it was.
+            TypeError: As `learn_event`.
+        """
+        self._refuse_closed()
+        engine = Engine.start(self._settings(), contexts, action_features)
+        engine.learn_many(contexts, action_features, actions, costs, sample_weight)
+        self._engine = engine
         return self
 
     def simulate(
@@ -690,6 +720,12 @@ class FastCB:
     def __sklearn_is_fitted__(self) -> bool:
         return self._engine is not None
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags  # noqa: PLC0415  # scikit-learn asks, so it is there
+
+        sparse = InputTags(sparse=True, categorical=True, string=True, dict=True, allow_nan=self.missing == "mark")
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=sparse)
+
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_engine"}
         engine = self._engine
@@ -742,7 +778,7 @@ class FastCB:
             raise ValueError(f"this learner predicts {other}s; expected predict_{other}, not predict_{noun}.")
         _, predicted, _ = engine.learner.predict(*events.arrays)
         engine.learner.remember(*events.rows)
-        return table_of(predicted, events.counts)
+        return events.table(predicted)
 
     def _known_columns(self, name: str) -> int | tuple[str, ...]:
         columns = None if self._engine is None else self._engine.learner.contexts.columns

@@ -59,7 +59,7 @@ class Columns:
     def columns(self) -> int | tuple[str, ...]:
         """The names; where they are 0, 1, ..., their number, as of an array."""
         names = tuple(column.name for column in self.content)
-        return len(names) if names == tuple(map(str, range(len(names)))) else names
+        return len(names) if set(names) == set(map(str, range(len(names)))) else names
 
     def row(self, row: int) -> dict[str, float | str | None]:
         """One row as a dictionary."""

@@ -136,7 +136,7 @@ def join(tables: Sequence[Any], noun: str) -> Any:
     """The rows of several tables one after another; as dictionaries where the tables are of different forms."""
     forms = {_form(table) for table in tables}
     if len(forms) > 1:
-        tables = [_as_dicts(table, noun) for table in tables]
+        tables = [as_dicts(table, noun) for table in tables]
     first = tables[0]
     if frames.is_frame(first):
         return frames.join(tables, noun)
@@ -178,7 +178,7 @@ def _all_dicts(given: Sequence[Any], noun: str) -> list[dict[Any, Any]]:
 
 
 def _sparse(given: Any, noun: str, one: bool) -> Any:
-    matrix = given.reshape((1, -1)) if given.ndim == 1 else given  # a row of a sparse array has one dimension
+    matrix = given.reshape((1, -1)) if one and given.ndim == 1 else given  # as rows of sparse arrays are
     if matrix.ndim != 2:
         raise ValueError(f"{noun} have shape {given.shape}; expected (n, d), one row for each.")
     if one and matrix.shape[0] != 1:
@@ -246,7 +246,8 @@ def _form(table: Any) -> str:
     return "sparse" if hasattr(table, "tocsr") else type(table).__name__
 
 
-def _as_dicts(table: Any, noun: str) -> list[dict[Any, Any]]:
+def as_dicts(table: Any, noun: str) -> list[dict[Any, Any]]:
+    """The rows of a table as dictionaries."""
     if frames.is_frame(table):
         columns = frames.columns_of(table, noun)
         return [columns.row(i) for i in range(len(columns))]
