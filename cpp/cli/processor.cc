@@ -1,9 +1,10 @@
-// The engine is compiled with AVX2, as VW's own wheel is. On a processor without it the program would end by SIGILL, and the
-// first such instruction may stand in any static constructor. This file is compiled without AVX2 and goes first.
+// The engine is compiled with AVX2, as VW's own wheel is. On a processor without it the program would end by SIGILL,
+// and the first such instruction may stand in any static constructor. This file is compiled without AVX2 and goes
+// first.
 #if defined(__x86_64__)
-#  include <unistd.h>
+#include <unistd.h>
 
-#  include <string_view>
+#include <string_view>
 
 namespace
 {
