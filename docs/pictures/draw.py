@@ -33,6 +33,7 @@ plt.rcParams.update(
         "lines.linewidth": 2.2,
         "savefig.transparent": True,
         "svg.hashsalt": "vw-fastcb",
+        "axes.titlecolor": GREY,
         "text.color": GREY,
         "xtick.color": GREY,
         "ytick.color": GREY,
@@ -116,6 +117,47 @@ def draw_drift(window: int = 500, runs: int = 10) -> None:
     write(figure, "drift.svg")
 
 
+RULES = {
+    "loss": ({}, FASTCB),
+    "reward": ({"objective": "reward"}, THIRD),
+    "SquareCB's rule": ({"allocation": "igw"}, SQUARECB),
+}
+
+
+def three_worlds(rounds: int = 10_000) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The worlds of docs/objectives.md."""
+    rng = np.random.default_rng(0)
+    contexts = rng.random((rounds, 5))
+    best = contexts.argmax(axis=1)[:, None] == np.arange(5)
+    hidden = (contexts[:, :1] > 0.5) & (np.arange(5) == 1)
+    fails = {
+        "answers": np.where(best, 0.02, 0.90),
+        "clicks": np.where(best, 0.90, 0.98),
+        "safe": np.where(np.arange(5) == 0, 0.30, np.where(hidden, 0.02, 0.80)),
+    }
+    return contexts, {world: (rng.random((rounds, 5)) < chance).astype(float) for world, chance in fails.items()}
+
+
+def draw_objectives(shuffles: int = 10) -> None:
+    """Mean cost by gamma and objective, with bands of two standard errors."""
+    contexts, worlds = three_worlds()
+    scales = 10 ** np.arange(0.5, 4.1, 0.5)
+    figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
+    for axes, (world, costs) in zip(panels, worlds.items(), strict=True):
+        for name, (rule, color) in RULES.items():
+            learners = [FastCB(5, learning_rate=2, gamma_scale=s, gamma_exponent=0.25, **rule) for s in scales]
+            runs = [one.simulate(contexts, costs, n_shuffles=shuffles, seed=1, n_jobs=-1) for one in learners]
+            mean = np.array([run.mean[-1] for run in runs])
+            error = 2 * np.array([run.standard_error[-1] for run in runs])
+            axes.plot(scales, mean, color=color, label=name)
+            axes.fill_between(scales, mean - error, mean + error, color=color, alpha=0.18, linewidth=0)
+        axes.set(title=world, xscale="log", xlabel="gamma_scale (t^0.25)")
+    panels[0].set_ylabel("mean cost")
+    panels[0].legend(frameon=False, labelcolor="linecolor")
+    write(figure, "objectives.svg")
+
+
 if __name__ == "__main__":
     draw_allocation()
+    draw_objectives()
     draw_drift()
