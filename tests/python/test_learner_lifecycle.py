@@ -16,25 +16,7 @@ import pytest
 import sklearn.base
 
 from vw_fastcb import FastCB
-
-WIDTH = 6
-ACTIONS = np.eye(4)
-
-
-def taught(n_actions=4, **params):
-    rng = np.random.default_rng(0)
-    features = None if n_actions is not None else ACTIONS
-    bandit = FastCB(n_actions, **{"seed": 1, **params})
-    return bandit.partial_fit(rng.random((50, WIDTH)), rng.integers(4, size=50), rng.random(50), None, features)
-
-
-def use(bandit):
-    """What a worker does with a learner it was handed; returns numbers that tell learners apart."""
-    features = ACTIONS if bandit.n_actions is None else None
-    rows = np.linspace(0, 1, 20 * WIDTH).reshape(20, WIDTH)
-    for row in rows:
-        bandit.learn(bandit.decide(row, features), 0.5)
-    return bandit.predict_proba(rows, features)
+from workers import ACTIONS, WIDTH, taught, use
 
 
 def test_a_closed_learner_says_so_and_keeps_its_parameters():
@@ -201,15 +183,14 @@ def test_a_fork_while_other_threads_are_inside_finds_the_learner_free_and_whole(
     for thread in threads:
         thread.start()
     try:
-        assert all(in_child(child) for _ in range(25))
+        assert all(in_child(child) for _ in range(12))
     finally:
         stop.set()
         for thread in threads:
             thread.join()
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("n_actions", [4, None])
+@pytest.mark.parametrize(("method", "n_actions"), [("fork", 4), ("fork", None), ("spawn", None), ("forkserver", 4)])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_other_processes_use_a_learner_they_are_given(method, n_actions):
     bandit = taught(n_actions)

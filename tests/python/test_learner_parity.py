@@ -7,7 +7,7 @@ import pytest
 
 from vw_fastcb import FastCB, Workspace
 
-ROUNDS = 5000
+ROUNDS = 1500
 KINDS = ["fixed actions", "action features", "an action set for each event", "changing action sets"]
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from properties import FLOATS, PROFILE, SMALL, learned
 from vw_fastcb import FastCB
 
-FEWER = settings(PROFILE, max_examples=20)  # every one asks for several refusals
+FEWER = settings(PROFILE, max_examples=8)  # every one asks for several refusals
 
 # What must be refused: a learner of 3 actions that knows contexts of 4 columns and costs in [0, 1].
 

@@ -24,13 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from support import ok, write
 from vw_fastcb import Decision, Decisions, FastCB, Workspace, merge_models
-
-CONTEXT = np.ones(3)
-
-
-def drawn(bandit, count=40):
-    return [bandit.decide(CONTEXT).action for _ in range(count)]
-
+from workers import CONTEXT, drawn
 
 # Draws
 
@@ -514,10 +508,10 @@ def test_it_is_the_last_step_of_a_fitted_pipeline():
     rows = rng.normal(50, 10, size=(200, 3))
     right = rows.argmax(axis=1)
     scaler = StandardScaler().fit(rows)
-    bandit = FastCB(3, learning_rate=2)
-    for _ in range(20):
-        bandit.partial_fit(scaler.transform(rows), right, np.zeros(200))
-        bandit.partial_fit(scaler.transform(rows), (right + 1) % 3, np.ones(200))
+    bandit = FastCB(3)
+    for _ in range(5):
+        for other in range(3):
+            bandit.partial_fit(scaler.transform(rows), (right + other) % 3, np.full(200, float(other > 0)))
     pipeline = Pipeline([("scale", scaler), ("bandit", bandit)])
     assert (pipeline.predict(rows) == right).mean() > 0.8
     assert pipeline.predict_proba(rows).shape == (200, 3)
