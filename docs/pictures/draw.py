@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from vw_fastcb import FastCB, allocation
 
 FOLDER = Path(__file__).parent
-FASTCB, SQUARECB, THIRD, GREY = "#0f9d76", "#e0782a", "#8f83d8", "#8a8f98"
+FASTCB, SQUARECB, THIRD, GREY = "#d55e00", "#56b4e9", "#009e73", "#8a8f98"  # as in the demo and the bake-off
 
 mpl.use("Agg")
 plt.rcParams.update(
