@@ -63,7 +63,7 @@ sanitized = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(CURDIR)/$(SANIT
 sanitize: $(SANITIZE)/.installed $(SANITIZE)/reports.so  ## twins, bad events and damaged models under the sanitizers
 	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	$(sanitized) $(SANITIZE)/bin/python -m pytest tests/python/test_twins.py tests/python/test_refused_events.py \
-	  tests/python/test_bad_*.py tests/python/test_damaged_models.py -k 'not memory_flat'; failed=$$?; \
+	  tests/python/test_bad_*.py tests/python/test_damaged_models.py tests/python/test_saving.py -k 'not memory_flat'; failed=$$?; \
 	  cat $(REPORTS)/* 2>/dev/null && echo "The sanitizers' reports above are in $(REPORTS)" && exit 1; exit $$failed
 
 clean:  ## remove what was built here (VW's core stays in the user's cache)

@@ -85,8 +85,19 @@ patch_vw(json_parser/src/parse_example_slates_json.cc
 set(place "  data.shared = nullptr;\n  data.actions.clear();\n")
 patch_vw(core/src/reductions/conditional_contextual_bandit.cc "${place}" "  data.cb_ex.clear();\n${place}")
 
-# VW removes the old model before it renames the new one to its place: a kill between the two would lose both names.
-patch_vw(core/src/parse_regressor.cc "  remove(reg_name.c_str());\n" "")
+# Models go through model_file. VW itself removes the old model before the new one takes its place, so that a kill between
+# the two loses both names; two processes that save to one path write into the same temporary file; and a save that fails
+# leaves that file behind.
+set(regressor core/src/parse_regressor.cc)
+set(place "#include \"vw/core/parse_regressor.h\"\n")
+patch_vw(${regressor} "${place}" "${place}#include \"reduction/model_file.h\"\n")
+patch_vw(${regressor} "  std::string start_name = reg_name + std::string(\".writing\");\n"
+  "  vw_fastcb::model_file file(reg_name, all.options->was_supplied(\"fastcb\"));\n")
+patch_vw(${regressor} "VW::io::open_file_writer(start_name)" "file.open()")
+patch_vw(${regressor} "  remove(reg_name.c_str());\n\n  if (0 != rename(start_name.c_str(), reg_name.c_str()))
+    THROW(\"WARN: dump_regressor(VW::workspace& all, std::string reg_name, bool as_text): cannot rename: \"
+        << start_name.c_str() << \" to \" << reg_name.c_str());\n"
+  "  file.replace();\n")
 
 # The Python binding knows a label by its parser, and FastCB's parsers of bandit labels are its own.
 patch_vw(pylibvw.cc "lp->parse_label == VW::cb_label_parser_global.parse_label"

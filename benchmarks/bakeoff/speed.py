@@ -23,12 +23,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vw_fastcb.bakeoff.algorithms import BUILT_IN, Configuration
 from vw_fastcb.bakeoff.backends import Workers
 from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
+from vw_fastcb.bakeoff.grid import BUILT_IN, Configuration
+from vw_fastcb.bakeoff.passes import Unit, layout_for, order_of_rows, run_unit, vw_lines
 from vw_fastcb.bakeoff.store import FILE, Store
-from vw_fastcb.bakeoff.text import vw_lines
-from vw_fastcb.bakeoff.work import Unit, layout_for, order_of_rows, run_unit
 from vw_fastcb.cores import usable_cores
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "vw-fastcb"

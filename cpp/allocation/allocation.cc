@@ -9,7 +9,7 @@ namespace vw_fastcb
 {
 namespace
 {
-// Four doubles that a processor handles at once.
+// Four doubles that the processor handles at once.
 constexpr size_t LANES = 4;
 using doubles = double __attribute__((vector_size(LANES * sizeof(double))));
 using bits = int64_t __attribute__((vector_size(LANES * sizeof(int64_t))));
@@ -20,11 +20,11 @@ doubles exp_of_negative(doubles x)
 {
   constexpr double LOG2_HIGH = 0x1.62e42fefa0000p-1;  // n * LOG2_HIGH is exact
   constexpr double LOG2_LOW = 0x1.cf79abc9e3b3ap-40;
-  constexpr double TO_INTEGER = 0x1.8p52;  // what is added to it ends in an integer
+  constexpr double TO_INTEGER = 0x1.8p52;  // a number added to it is rounded to an integer
   const doubles shifted = x * 0x1.71547652b82fep+0 + TO_INTEGER;
   const doubles n = shifted - TO_INTEGER;
   const doubles r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
-  // Even and odd powers apart: two sums that need not wait for each other.
+  // Even and odd powers separately: two sums that need not wait for each other.
   constexpr double EVEN[] = {1. / 3628800., 1. / 40320., 1. / 720., 1. / 24., 1. / 2., 1.};
   constexpr double ODD[] = {1. / 39916800., 1. / 362880., 1. / 5040., 1. / 120., 1. / 6., 1.};
   const doubles square = r * r;
@@ -55,15 +55,15 @@ void sigmoids_of_lanes(const float* logits, double* probabilities)
   std::memcpy(probabilities, &result, sizeof(result));
 }
 
-// The shape the three rules share: action a gets weight / (count * weight + gamma * gap_a), the best one the rest.
-// An action tied with the best has gap 0 and gets 1/count, also where the formula would read 0/0 (weight 0) or
-// infinity * 0 (unbounded gamma).
+// The form that the three rules share: action a gets weight / (count * weight + gamma * gap_a), the best one the rest.
+// An action tied with the best has gap 0 and gets 1/count, even if the formula would be 0/0 (weight 0) or infinity * 0
+// (unbounded gamma).
 template <typename Gap>
 void inverse_gap_weighting(size_t count, size_t best, double weight, double gamma, Gap gap, double* pmf)
 {
   const double actions = static_cast<double>(count);
   const double share = 1. / actions;
-  // No branch, so that a compiler can take several actions at once.
+  // No branch, so that the compiler can handle several actions at once.
   for (size_t a = 0; a < count; ++a)
   {
     const double weighted_gap = gamma * gap(a);
@@ -91,7 +91,7 @@ void sigmoids(const float* logits, size_t count, double* probabilities)
 double power_gamma(double scale, double exponent, uint64_t rounds)
 {
   const auto t = static_cast<double>(rounds);
-  // The exponents of the paper: roots take a tenth of the time of a power.
+  // The paper's exponents: a root takes a tenth of the time of a power.
   if (exponent == 0.5) { return scale * std::sqrt(t); }
   if (exponent == 0.25) { return scale * std::sqrt(std::sqrt(t)); }
   return scale * std::pow(t, exponent);

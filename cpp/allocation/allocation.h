@@ -1,5 +1,5 @@
-// The allocation rules of contextual bandits that reduce to regression: from one prediction per action to a probability
-// mass function. Pure arithmetic in double precision; nothing here knows of Vowpal Wabbit.
+// The allocation rules of contextual bandits that reduce to regression: they turn one prediction per action into a
+// probability mass function. Pure arithmetic in double precision; nothing here knows about Vowpal Wabbit.
 //
 //   reweighted_igw          FastCB, Foster and Krishnamurthy (2021), https://arxiv.org/abs/2107.02237, Algorithm 1
 //   igw                     SquareCB, Foster and Rakhlin (2020), https://arxiv.org/abs/2002.04926
@@ -15,8 +15,8 @@
 
 namespace vw_fastcb
 {
-// 1 / (1 + exp(-logit)) of every logit, without overflow for any, within four units of the last place. What a
-// logit becomes does not depend on its neighbours or its place.
+// 1 / (1 + exp(-logit)) of every logit, without overflow, within four units in the last place. The result for a logit
+// does not depend on its neighbours or its position.
 void sigmoids(const float* logits, size_t count, double* probabilities);
 
 // gamma_t = scale * t^exponent, the schedule of the paper's experiments. Zero rounds of learning give gamma 0, a
@@ -33,6 +33,6 @@ void igw(const double* losses, size_t count, double gamma, double* pmf);
 void reweighted_igw_rewards(const double* rewards, size_t count, double gamma, double* pmf);
 
 // Raises every entry to at least epsilon / count and takes the mass from what the others have above that floor, in
-// proportion. A pmf that respects the floor already is left as it is (up to rounding).
+// proportion. Leaves a pmf that already respects the floor as it is (up to rounding).
 void enforce_floor(double* pmf, size_t count, double epsilon);
 }  // namespace vw_fastcb

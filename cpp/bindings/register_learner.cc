@@ -224,8 +224,8 @@ void register_learner(py::module_& module)
   const auto none = py::none();
   const auto inside = py::return_value_policy::reference_internal;
   py::class_<shared_learner, std::shared_ptr<shared_learner>>(module, "ArrayLearner")
-      .def(py::init<const std::vector<std::string>&, double, double, const std::optional<uint64_t>&, bool>(),
-          arg("arguments"), arg("offset") = 0., arg("slope") = 1., arg("draws") = none, arg("marks_missing") = false)
+      .def(py::init<const std::vector<std::string>&>(), arg("arguments"))
+      .def("use_as", &shared_learner::use_as, arg("offset"), arg("slope"), arg("draws"), arg("marks_missing"))
       .def_property_readonly(
           "contexts", [](shared_learner& self) -> row_reader& { return self.contexts; }, inside)
       .def_property_readonly(

@@ -232,10 +232,9 @@ py::object encoded_rows::all_kept() const
   return std::move(all);
 }
 
-row_reader::row_reader(const name_hash& names, std::string noun, bool marks_missing)
+row_reader::row_reader(const name_hash& names, std::string noun)
     : _names(names)
     , _noun(std::move(noun))
-    , _marks_missing(marks_missing)
     , _hash_of_zero(names("0"))
     , _seen((names.mask >> 6) + 1)
 {

@@ -64,8 +64,11 @@ struct sparse_parts;
 class row_reader
 {
 public:
-  // `noun` is what errors call the rows. With `marks_missing`, a value that is missing is a feature of its own.
-  row_reader(const name_hash& names, std::string noun, bool marks_missing);
+  // `noun` is what errors call the rows.
+  row_reader(const name_hash& names, std::string noun);
+
+  // Whether a value that is missing is a feature of its own, and not a zero.
+  void mark_missing(bool marks) { _marks_missing = marks; }
 
   encoded_rows one(const py::handle& given) const;                      // a single row, such as a context
   encoded_rows all(const py::handle& given) const;                      // a table
@@ -110,7 +113,7 @@ private:
 
   name_hash _names;
   std::string _noun;
-  bool _marks_missing;
+  bool _marks_missing = false;
   bool _numbers_follow;  // names that are numbers lie one after another
   uint64_t _hash_of_zero;
   py::object _columns = py::none();

@@ -44,20 +44,27 @@ struct event_arrays
 class shared_learner
 {
 public:
-  // Predictions are told as offset + slope * what the engine says, which lies in [0,1]. Without `draws`, nobody can
-  // repeat what is drawn, and processes that were forked draw differently.
-  shared_learner(const std::vector<std::string>& arguments, double offset, double slope,
-      const std::optional<uint64_t>& draws, bool marks_missing)
-      : contexts(set_up(arguments).context_names(), "contexts", marks_missing)
-      , actions(_learner->action_names(), "action features", marks_missing)
-      , fixed_actions(_learner->fixed_actions())
-      , scores_before_learning(_learner->scores_before_learning())
-      , _draws(draws ? random_draws(*draws) : random_draws::fresh())
-      , _repeatable(draws.has_value())
+  // VW's command line. A learner that is not told otherwise draws what nobody can repeat.
+  explicit shared_learner(const std::vector<std::string>& arguments)
+      : _learner(arguments)
+      , contexts(_learner.context_names(), "contexts")
+      , actions(_learner.action_names(), "action features")
+      , fixed_actions(_learner.fixed_actions())
+      , scores_before_learning(_learner.scores_before_learning())
+      , _draws(random_draws::fresh())
       , _forks(fork_safe_mutex::forks())
-      , _offset(offset)
-      , _slope(slope)
   {
+  }
+
+  // How the learner is used, which a model file does not say in VW's terms. Predictions are told as offset + slope *
+  // what the engine says, which lies in [0,1]. Without `draws`, processes that were forked draw differently.
+  void use_as(double offset, double slope, const std::optional<uint64_t>& draws, bool marks_missing)
+  {
+    _offset = offset;
+    _slope = slope;
+    if (draws) { repeat_from(*draws); }
+    contexts.mark_missing(marks_missing);
+    actions.mark_missing(marks_missing);
   }
 
   template <typename Work>
@@ -74,7 +81,7 @@ public:
     const std::lock_guard<fork_safe_mutex> lock(_mutex);
     try
     {
-      return work(*_learner);
+      return work(_learner);
     }
     catch (const bad_event& problem)
     {
@@ -85,8 +92,8 @@ public:
   // Inside the lock only, as are the next two.
   void predict(const event_arrays& events, size_t row, double* pmf, double* predictions, const uint8_t* excluded)
   {
-    _learner->predict(events.contexts, events.actions, row, pmf, predictions, excluded);
-    const auto count = _learner->actions_of(events.actions, row);
+    _learner.predict(events.contexts, events.actions, row, pmf, predictions, excluded);
+    const auto count = _learner.actions_of(events.actions, row);
     for (size_t a = 0; a < count; ++a) { predictions[a] = _offset + _slope * predictions[a]; }
   }
 
@@ -121,39 +128,31 @@ public:
   // How large the table of weights has to be for arrays of these widths.
   uint32_t bits_for(size_t context_columns, size_t action_columns)
   {
-    const auto needed =
-        _learner->weights_for(static_cast<double>(context_columns), static_cast<double>(action_columns));
-    const double room = _learner->has_interactions() ? 4. : 1.;
+    const auto needed = _learner.weights_for(static_cast<double>(context_columns), static_cast<double>(action_columns));
+    const double room = _learner.has_interactions() ? 4. : 1.;
     return static_cast<uint32_t>(std::ceil(std::log2(needed * room)));
   }
 
 private:
-  array_learner& set_up(const std::vector<std::string>& arguments)
-  {
-    _learner = std::make_unique<array_learner>(arguments);
-    return *_learner;
-  }
-
   // Once: features that share a weight are learned as if they were one.
   void warn_where_crowded()
   {
-    const auto needed =
-        _learner->weights_for(static_cast<double>(contexts.used()), static_cast<double>(actions.used()));
-    const double weights = std::ldexp(1., static_cast<int>(_learner->bits()));
+    const auto needed = _learner.weights_for(static_cast<double>(contexts.used()), static_cast<double>(actions.used()));
+    const double weights = std::ldexp(1., static_cast<int>(_learner.bits()));
     // Names that are the numbers of columns lie one after another; other names fall where they may.
-    const bool hashed = _learner->has_interactions() || !py::isinstance<py::int_>(contexts.columns());
+    const bool hashed = _learner.has_interactions() || !py::isinstance<py::int_>(contexts.columns());
     if (_warned || needed <= (hashed ? weights / 2 : weights)) { return; }
     _warned = true;
     const auto message = std::string("the features seen so far need about ") +
                          std::to_string(static_cast<uint64_t>(needed)) +
-                         " weights, and bits=" + std::to_string(_learner->bits()) + " has room for " +
+                         " weights, and bits=" + std::to_string(_learner.bits()) + " has room for " +
                          std::to_string(static_cast<uint64_t>(weights)) +
                          ": some features share a weight. Make the learner with more bits, for example bits=" +
                          std::to_string(static_cast<int>(std::ceil(std::log2(needed * 2)))) + ".";
     if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 2) != 0) { throw py::error_already_set(); }
   }
 
-  std::unique_ptr<array_learner> _learner;
+  array_learner _learner;
 
 public:
   row_reader contexts;
@@ -164,10 +163,10 @@ public:
 private:
   fork_safe_mutex _mutex;
   random_draws _draws;
-  bool _repeatable;
+  bool _repeatable = false;
   uint64_t _forks;
-  double _offset;
-  double _slope;
+  double _offset = 0.;
+  double _slope = 1.;
   bool _warned = false;
 };
 }  // namespace vw_fastcb

@@ -1,7 +1,9 @@
 #include "run.h"
 
+#include "reduction/model_file.h"
 #include "running_parser.h"
 #include "strict/bad_event.h"
+#include "strict/checked_writer.h"
 #include "strict/event_reader.h"
 
 #include "vw/common/vw_exception.h"
@@ -17,8 +19,6 @@
 #include "vw/io/logger.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -56,39 +56,6 @@ struct driver_flags
   }
 };
 
-// VW goes on where a prediction cannot be written, on a full disk for example.
-class checked_writer final : public VW::io::writer
-{
-public:
-  explicit checked_writer(std::unique_ptr<VW::io::writer> inner) : _inner(std::move(inner)) {}
-
-  ssize_t write(const char* buffer, size_t num_bytes) override
-  {
-    const auto written = _inner->write(buffer, num_bytes);
-    if (written != static_cast<ssize_t>(num_bytes))
-    {
-      THROW("a prediction could not be written: " << std::strerror(errno) << ".");
-    }
-    return written;
-  }
-  void flush() override { _inner->flush(); }
-
-private:
-  std::unique_ptr<VW::io::writer> _inner;
-};
-
-// VW writes a model under another name and renames it, which would replace a link or a device.
-void save_to_a_file(std::string& path)
-{
-  std::error_code unknown;
-  if (path.empty() || !std::filesystem::exists(path, unknown)) { return; }
-  if (!std::filesystem::is_regular_file(path, unknown))
-  {
-    THROW("the model cannot be saved to " << path << ", which is not a regular file. Give the name of one.");
-  }
-  path = std::filesystem::canonical(path).string();
-}
-
 std::unique_ptr<VW::workspace> make_workspace(
     const std::vector<std::string>& arguments, driver_flags& driver, VW::io::logger& logger)
 {
@@ -99,24 +66,25 @@ std::unique_ptr<VW::workspace> make_workspace(
   auto workspace = VW::initialize(std::move(options));
   if (workspace->options->was_supplied("fastcb"))
   {
-    save_to_a_file(workspace->output_model_config.final_regressor_name);
-    // VW reads a directory as an empty file.
+    // Now, and not after hours of learning.
+    check_model_path(workspace->output_model_config.final_regressor_name);
+    // VW reads a folder as an empty file.
     const auto& data = workspace->parser_runtime.data_filename;
-    if (std::filesystem::is_directory(data)) { THROW("-d " << data << " is a directory. Expected a file of events."); }
+    if (std::filesystem::is_directory(data)) { THROW("-d " << data << " is a folder. Give a file of events."); }
     for (auto& sink : workspace->output_runtime.final_prediction_sink)
     {
-      sink = std::make_unique<checked_writer>(std::move(sink));
+      sink = std::make_unique<checked_writer>(std::move(sink), "a prediction could not be written");
     }
   }
   workspace->runtime_config.vw_is_main = true;
   return workspace;
 }
 
-// `--args FILE`: one model a line, all learning from the same data.
+// `--args FILE`: one model per line, all learning from the same data.
 workspaces make_workspaces_from_file(const std::string& path, driver_flags& driver, VW::io::logger& logger)
 {
   std::ifstream file(path);
-  if (!file) { THROW("Could not open the file of arguments: " << path); }
+  if (!file) { THROW("the file of arguments " << path << " could not be opened."); }
   workspaces all;
   for (std::string line; std::getline(file, line);)
   {
@@ -124,7 +92,7 @@ workspaces make_workspaces_from_file(const std::string& path, driver_flags& driv
     std::cout << arguments << std::endl;
     all.push_back(make_workspace(VW::split_command_line(arguments), driver, logger));
   }
-  if (all.empty()) { THROW("The file of arguments has no line: " << path); }
+  if (all.empty()) { THROW("the file of arguments " << path << " is empty. Give one model per line."); }
   return all;
 }
 
@@ -132,7 +100,7 @@ void learn_from_input(workspaces& all, bool onethread)
 {
   if (onethread)
   {
-    if (all.size() > 1) { THROW("--onethread does not go with several models (--args)"); }
+    if (all.size() > 1) { THROW("--onethread cannot be combined with several models (--args)."); }
     VW::LEARNER::generic_driver_onethread(*all[0]);
     return;
   }
@@ -201,7 +169,7 @@ int run_command_line(const std::vector<std::string>& arguments)
   }
   catch (const bad_event& e)
   {
-    std::cerr << "vw-fastcb: " << e.what() << '\n';  // where VW logs, predictions may go
+    std::cerr << "vw-fastcb: " << e.what() << '\n';  // VW logs to stdout, where predictions may go
   }
   catch (const VW::vw_exception& e)
   {

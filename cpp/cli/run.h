@@ -1,4 +1,4 @@
-// VW's command line on our engine: the program vw-fastcb and `python -m vw_fastcb` both run this.
+// VW's command line on our engine. The program vw-fastcb and `python -m vw_fastcb` both run this.
 #pragma once
 
 #include <string>

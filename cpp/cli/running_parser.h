@@ -1,4 +1,4 @@
-// VW's parser thread, safe to leave by an exception.
+// VW's parser thread, ended safely when an exception is thrown.
 #pragma once
 
 #include "strict/event_reader.h"
@@ -13,8 +13,8 @@
 
 namespace vw_fastcb
 {
-// Runs VW's parser thread for as long as it lives. Where the learner throws, the parser may be waiting for room in its
-// queue, and joining it would wait for ever: so it is told to stop and its queue is emptied first.
+// Runs VW's parser thread while it lives. If the learner throws, the parser may be waiting for room in its queue, and
+// joining it would wait forever. So it is told to stop and its queue is emptied first.
 class running_parser
 {
 public:
@@ -40,8 +40,8 @@ private:
   int _exceptions;  // in flight when the parser was started
 };
 
-// Learns from the workspace's input. What the parser thread threw is thrown again here, where FastCB is used; stock VW
-// keeps it to itself.
+// Learns from the workspace's input. With FastCB, rethrows what the parser thread threw, which stock VW keeps to
+// itself.
 inline void run_parser(VW::workspace& all)
 {
   {

@@ -1,4 +1,4 @@
-// FastCB (Foster and Krishnamurthy 2021, https://arxiv.org/abs/2107.02237) for actions with features of their own:
+// FastCB (Foster and Krishnamurthy 2021, https://arxiv.org/abs/2107.02237) for actions with their own features:
 // --cb_explore_adf --fastcb.
 #include "fastcb.h"
 #include "fastcb_options.h"
@@ -37,11 +37,11 @@ public:
 
   vw_fastcb::oracle oracle;
 
-  // Of the event at hand, set when it was checked.
+  // Of the current event, set when it is checked.
   size_t observed = vw_fastcb::NO_ACTION;
-  VW::example* shared = nullptr;  // the line of shared features; null where VW merged them, or there is none
+  VW::example* shared = nullptr;  // the line of shared features; null if VW merged them or there is none
 
-  // What scoring threw. cb_explore_adf_base gives a label back only where its explorer returns.
+  // What scoring threw. cb_explore_adf_base restores the label only if its explorer returns.
   std::exception_ptr problem;
 
 private:
@@ -68,7 +68,7 @@ void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
   oracle.score_actions(shared, actions, _logits);
   _ranked.rank(oracle, _logits);
 
-  // VW looks for the prediction on the first line of the event.
+  // VW expects the prediction on the first line of the event.
   auto& prediction = (shared != nullptr ? shared : actions[0])->pred.a_s;
   prediction.clear();
   prediction.reserve(_ranked.size());
@@ -83,7 +83,7 @@ void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
 
 using explorer = VW::cb_explore_adf::cb_explore_adf_base<cb_explore_adf_fastcb>;
 
-// Takes the line of shared features off the event, so that the rest are its actions, and puts it back at the end.
+// Takes the line of shared features out of the event, which leaves its actions, and puts it back at the end.
 class actions_of
 {
 public:
@@ -114,7 +114,7 @@ void on_checked_actions(explorer& data, learner& base, VW::multi_ex& lines)
 {
   auto& explore = data.explore;
   const actions_of taken(explore, lines);
-  if (lines.empty()) { THROW("bad event: it has no action. Give it at least one."); }
+  if (lines.empty()) { THROW("bad event: it has no action. Give it at least one action."); }
   explore.observed = explore.oracle.observed_action(lines);
   explore.problem = nullptr;
   run(data, base, lines);
@@ -137,13 +137,13 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
   }
   said.check(options);
   said.keep_meaning_of_weights(options);
-  // Without it VW restores the state of one of a neural network's regressors only.
+  // Without it, VW restores the state of only one of a neural network's regressors.
   if (options.was_supplied("nn")) { options.insert("per_model_save_load", ""); }
 
   auto& all = *stack_builder.get_all_pointer();
   vw_fastcb::oracle oracle(said, all);
   auto base = oracle.set_up_base(stack_builder);
-  // An event is several lines, which a holdout set must not split; unless cbify makes it of one.
+  // An event has several lines, which a holdout set must not split, unless cbify makes it from one.
   all.parser_runtime.example_parser->emptylines_separate_examples = !options.was_supplied("cbify");
 
   auto data = VW::make_unique<explorer>(all.output_runtime.global_metrics.are_metrics_enabled(), std::move(oracle));

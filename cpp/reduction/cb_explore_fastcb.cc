@@ -1,5 +1,5 @@
 // FastCB (Foster and Krishnamurthy 2021, https://arxiv.org/abs/2107.02237) for fixed actions: --cb_explore K --fastcb.
-// One context line an event and one weight slot an action, all scored in one pass over the features.
+// One context line per event and one weight slot per action, all scored in one pass over the features.
 #include "fastcb.h"
 #include "fastcb_options.h"
 #include "merging.h"
@@ -40,13 +40,13 @@ public:
   uint32_t count;
 
 private:
-  std::vector<float> _logits;  // kept from event to event, as is _pmf: nothing is allocated per action
+  std::vector<float> _logits;  // kept between events, like _pmf: nothing is allocated per action
   std::vector<double> _pmf;
 };
 
 void cb_explore_fastcb::predict(VW::example& ec)
 {
-  oracle.observed_action(ec, count);  // a bad event is refused here too, as under -t
+  oracle.observed_action(ec, count);  // refuse bad events here too: with -t nothing is learned
   oracle.score_slots(ec, _logits);
   oracle.to_pmf(_logits, _pmf);
 
@@ -72,7 +72,7 @@ void update_stats(
 {
   const auto& costs = ec.l.cb.costs;
   const auto& pmf = ec.pred.a_s;
-  // A refused event may reach this from Python, with a label that says nothing or no prediction.
+  // Python may pass a refused event, with an empty label or no prediction.
   const bool labelled = costs.size() == 1 && costs[0].action - 1 < pmf.size() && costs[0].probability > 0.f;
   const float loss = labelled ? costs[0].cost / costs[0].probability * pmf[costs[0].action - 1].score * ec.weight : 0.f;
   sd.update(ec.test_only, labelled, loss, ec.weight, ec.get_num_features());
@@ -119,7 +119,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
   if (!options.add_parse_and_check_necessary(said.fixed_group())) { return nullptr; }
   said.check(options);
   said.keep_meaning_of_weights(options);
-  // Without it VW restores the state of the first action's regressor only.
+  // Without it, VW restores the state of only the first action's regressor.
   options.insert("per_model_save_load", "");
 
   auto& all = *stack_builder.get_all_pointer();

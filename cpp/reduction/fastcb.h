@@ -1,4 +1,4 @@
-// The setup functions of the FastCB reduction, named as VW names its own, and what VW's patched files call.
+// The setup functions of the FastCB reduction, named like VW's own, and what VW's patched files call.
 #pragma once
 
 #include "vw/core/vw_fwd.h"
@@ -20,15 +20,15 @@ std::shared_ptr<VW::LEARNER::learner> cb_explore_adf_fastcb_setup(VW::setup_base
 // --cb_explore K --fastcb
 std::shared_ptr<VW::LEARNER::learner> cb_explore_fastcb_setup(VW::setup_base_i& stack_builder);
 
-// Refuses flags that do not go with --fastcb, before the reductions they belong to act on them.
+// Refuses flags that cannot be combined with --fastcb, before the reductions they belong to act on them.
 void fastcb_check_flags(const VW::config::options_i& options);
 
-// cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign): tells FastCB so, where it is used
-// and the user did not say otherwise.
+// cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign). Tells FastCB so, if it is used and
+// the user did not declare another range.
 void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign);
 
-// Whether a learner is FastCB's, which then takes events with their line of shared features from VW's merger: it need
-// not be merged into every action. Learners in between, such as cb_sample, expect VW's merger above them.
+// Whether a learner is FastCB's, which takes the line of shared features as it is: VW's merger need not copy it into
+// every action. Learners in between, such as cb_sample, expect VW's merger above them.
 bool fastcb_takes_shared_features(const VW::LEARNER::learner& base);
 
 // The oracle of a stack that has FastCB in it.

@@ -45,13 +45,16 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .keep()
               .default_value("loss")
               .one_of({"loss", "reward"})
-              .help("Adapt to small losses (best action costs little), or to small rewards (even the best costs much)"))
+              .help("Adapt to small losses (the best action costs little) or to small rewards (even the best action "
+                    "earns "
+                    "little)"))
       .add(make_option("fastcb_allocation", _allocation)
               .keep()
               .allow_override()
               .default_value("reweighted")
               .one_of({"reweighted", "igw"})
-              .help("From predictions to probabilities: FastCB's reweighted rule, or SquareCB's on the same log-loss "
+              .help("How predictions become probabilities: FastCB's reweighted rule, or SquareCB's rule on the same "
+                    "log-loss "
                     "regressor"))
       .add(make_option("fastcb_gamma", _gamma)
               .keep()
@@ -63,12 +66,12 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .allow_override()
               .default_value("stop")
               .one_of({"stop", "skip"})
-              .help("At a bad event of the input: stop with an error, or skip it, go on, and report the lines at the "
+              .help("On a bad event in the input: stop with an error, or skip it and report the skipped lines at the "
                     "end"))
       .add(make_option("cb_type", _cb_type)
               .keep()
               .default_value("mtr")
-              .help("FastCB is a regression on the chosen action: mtr is the only type it knows"))
+              .help("FastCB is a regression on the chosen action; mtr is the only type it supports"))
       .add(make_option("epsilon", _epsilon)
               .keep()
               .allow_override()
@@ -82,7 +85,7 @@ option_group_definition fastcb_options::adf_group()
   group.add(make_option("cb_explore_adf", adf)
           .keep()
           .necessary()
-          .help("Explore and exploit among actions with features of their own, any number in each event"));
+          .help("Explore and exploit among actions with their own features, any number per event"));
   add_shared_flags(group);
   return group;
 }
@@ -93,7 +96,7 @@ option_group_definition fastcb_options::fixed_group()
   group.add(make_option("cb_explore", num_actions)
           .keep()
           .necessary()
-          .help("Explore and exploit among <k> fixed actions, one context line in each event"));
+          .help("Explore and exploit among <k> fixed actions, one context line per event"));
   add_shared_flags(group);
   return group;
 }
@@ -111,13 +114,13 @@ void fastcb_options::keep_meaning_of_weights(options_i& options) const
 void fastcb_options::check(options_i& options) const
 {
   require(_cb_type == "mtr",
-      "--fastcb does not go with --cb_type " + _cb_type +
+      "--fastcb cannot be combined with --cb_type " + _cb_type +
           ": FastCB's update is an unweighted regression on the chosen action. Leave --cb_type out.");
   require(supplied_as<std::string>(options, "loss_function", "logistic"),
       "--fastcb learns with log loss (--loss_function logistic on the range of costs) and sets it itself. Leave "
       "--loss_function out.");
   require(supplied_as(options, "logistic_min", 0.f) && supplied_as(options, "logistic_max", 1.f),
-      "--fastcb maps the range of costs to [0,1] itself. Leave --logistic_min and --logistic_max out and say "
+      "--fastcb maps the range of costs to [0,1] itself. Leave --logistic_min and --logistic_max out and use "
       "--cb_min_cost and --cb_max_cost.");
   check_values(options);
 }

@@ -1,4 +1,4 @@
-// What a user may say about FastCB on VW's command line, and what is refused.
+// FastCB's flags on VW's command line, and the values that are refused.
 #pragma once
 
 #include "vw/config/option_group_definition.h"
@@ -12,7 +12,7 @@ namespace vw_fastcb
 struct fastcb_options
 {
   bool fastcb = false;
-  bool adf = false;          // --cb_explore_adf: actions with features of their own
+  bool adf = false;          // --cb_explore_adf: actions with their own features
   uint32_t num_actions = 0;  // --cb_explore K: fixed actions
   double gamma_scale() const { return _gamma_scale; }
   double gamma_exponent() const { return _gamma_exponent; }
@@ -22,16 +22,16 @@ struct fastcb_options
   bool for_rewards() const { return _objective == "reward"; }
   bool plain_igw() const { return _allocation == "igw"; }
 
-  // The flags, as VW wants them declared. The two front doors share all but the one that opens them.
+  // The flags, declared as VW expects. The two front doors share all but their own flag.
   VW::config::option_group_definition adf_group();
   VW::config::option_group_definition fixed_group();
 
-  // Throws a sentence that says why, where the values make no sense. To be called before the base learner is set up,
-  // when nothing of the workspace has been touched.
+  // Throws a sentence that says why if the values make no sense. Call it before the base learner is set up, while the
+  // workspace is still untouched.
   void check(VW::config::options_i& options) const;
 
-  // VW writes only the flags that were given into a model. The ones that say what the weights mean must be there even
-  // where they are the defaults, so that VW refuses others for a loaded model.
+  // VW writes only the flags that were given into a model. Those that define what the weights mean must be there even
+  // with default values, so that VW refuses other values for a loaded model.
   void keep_meaning_of_weights(VW::config::options_i& options) const;
 
 private:

@@ -34,8 +34,8 @@ struct merging
   {
     if (events(model) < events(base))
     {
-      THROW("the base model learned " << events(base) << " events and a model made from it " << events(model)
-                                      << ". Give the base that the models went on from.");
+      THROW("the base model has learned " << events(base) << " events, and a model built on it only " << events(model)
+                                          << ". Give the base model that the others started from.");
     }
     oracle_of(delta).set_events(events(model) - events(base));
     oracle_of(delta).set_note(of(model).note());

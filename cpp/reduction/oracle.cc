@@ -26,7 +26,7 @@ namespace
 {
 constexpr float LOGIT_BOUND = 50.f;  // VW's own bound for logistic loss
 
-// The shared features as part of an action's example, where VW must see both, for as long as this lives.
+// While this lives, the shared features are part of an action's example, for when VW must see both.
 class merged
 {
 public:
@@ -52,7 +52,7 @@ feature_span span_of(const VW::example& ec, VW::namespace_index ns)
   return {features.values.begin(), features.indices.begin(), features.size(), ns};
 }
 
-// Whether a feature, or a product of as many as an interaction has, may be below what VW's multipredict leaves out.
+// Whether a feature, or a product in an interaction, may be so small that VW's multipredict ignores it.
 bool may_be_tiny(const VW::workspace& all, const VW::example& ec)
 {
   size_t longest = 1;
@@ -86,7 +86,7 @@ oracle::oracle(const fastcb_options& options, VW::workspace& all)
 void oracle::use_log_loss()
 {
   _all->loss_config.loss = VW::get_loss_function(*_all, "logistic", 0.f, 1.f);
-  // VW sets the bounds with the loss only while it trains; under -t they would stay at those of squared loss.
+  // VW sets the bounds along with the loss only for training; with -t they would stay those of squared loss.
   _all->sd->min_label = -LOGIT_BOUND;
   _all->sd->max_label = LOGIT_BOUND;
 }
@@ -98,13 +98,13 @@ std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stac
   use_log_loss();  // setting up a base learner may change it
   if (base->get_name().rfind("scorer", 0) != 0)
   {
-    THROW("--fastcb stands on VW's regressor, but another flag put '" << base->get_name()
-                                                                      << "' between them. Leave that flag out.");
+    THROW("--fastcb needs VW's regressor directly below it, but another flag put '"
+          << base->get_name() << "' in between. Leave that flag out.");
   }
   refuse_ignored_flags(*stack_builder.get_options());
   _scorer = base.get();
   _regressor = base->get_base_learner();
-  const bool has_l1 = (_all->loss_config.reg_mode & 1) != 0;  // gd then cuts weights off before it adds them
+  const bool has_l1 = (_all->loss_config.reg_mode & 1) != 0;  // gd then truncates weights before it adds them
   _is_linear = _regressor->get_name() == "gd" && !has_l1 && !_all->weights.sparse;
   _prints = _all->output_config.audit || _all->output_config.hash_inv;
   return base;
@@ -153,7 +153,7 @@ void oracle::split_scores(const VW::example* shared, const VW::multi_ex& actions
   {
     for (const auto ns : shared->indices)
     {
-      // Each action has a constant of its own.
+      // Each action has its own constant.
       if (ns != VW::details::CONSTANT_NAMESPACE) { _shared_spans.push_back(span_of(*shared, ns)); }
     }
   }
@@ -186,7 +186,7 @@ void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std
       logits[a] = predict(*actions[a]);
     }
   }
-  // Also where VW has just predicted for its printout: printing must not change a probability, not even by rounding.
+  // Even if VW has just predicted for its printout: printing must not change a probability, not even by rounding.
   if (splits) { split_scores(shared, actions, logits); }
 }
 
@@ -207,7 +207,7 @@ bool oracle::are_predictions(const std::vector<float>& sums) const
 
 float oracle::to_prediction(float sum) const
 {
-  // Features are finite: a sum that is not comes from weights that overflowed, and VW makes it 0.
+  // Features are finite, so a sum that is not comes from weights that overflowed; VW turns it into 0.
   return VW::details::finalize_prediction(*_all->sd, _all->logger, sum * static_cast<float>(_all->sd->contraction));
 }
 
@@ -244,7 +244,7 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
 void oracle::learn(VW::example& ec, float cost, size_t slot)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
-  _regressor->learn(ec, slot);  // the scorer would compute a loss and a link that nobody asks for
+  _regressor->learn(ec, slot);  // the scorer would compute a loss and a link that nothing uses
   ++_events;
 }
 
@@ -268,10 +268,10 @@ void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
 
 bool oracle::prepare_to_learn(VW::example& ec, float cost)
 {
-  // Without a holdout set, VW's mark means only that the line had no label when it was parsed.
+  // Without a holdout set, VW's mark only means that the line had no label when it was parsed.
   const bool held_out = ec.test_only && !_all->passes_config.holdout_set_off;
   if (held_out || !(ec.weight > 0.f)) { return false; }
-  // VW takes events without a label off its clock, but forgets how many they were when it loads a model.
+  // VW does not count events without a label as time, but forgets their number when it loads a model.
   _all->sd->t -= _unlabelled_before;
   _unlabelled_before = 0.;
   const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
@@ -288,7 +288,7 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
   sigmoids(logits.data(), count, _predictions.data());
   if (_plain_igw && _for_rewards)
   {
-    // The rule speaks of losses.
+    // The rule expects losses.
     std::transform(_predictions.begin(), _predictions.end(), pmf.begin(), [](double y) { return 1. - y; });
     igw(pmf.data(), count, gamma(), pmf.data());
   }

@@ -25,16 +25,16 @@ class oracle
 public:
   oracle(const fastcb_options& options, VW::workspace& all);
 
-  // Builds the learners below the reduction. VW's scorer must be on top of them: anything else would stand between the
+  // Builds the learners below the reduction. VW's scorer must be the topmost: anything else would come between the
   // probabilities and the regressor.
   std::shared_ptr<VW::LEARNER::learner> set_up_base(VW::setup_base_i& stack_builder, size_t feature_width = 1);
 
-  // The logits of actions with features of their own. Those on the line `shared`, which may be null, belong to every
-  // action.
+  // The logits of actions with their own features. The features of the line `shared`, which may be null, belong to
+  // every action.
   void score_actions(const VW::example* shared, VW::multi_ex& actions, std::vector<float>& logits);
 
-  // The same for features that stand in no VW example, where the regressor is one that can_score_spans: start with the
-  // shared features, then ask for one action after another. No span may hold a value that is not finite.
+  // The same for features outside VW examples, if can_score_spans: start with the shared features, then score one
+  // action after another. Every value must be finite.
   bool can_score_spans() const;
   void start_event(const feature_spans& shared);
   float score(const feature_spans& own);
@@ -42,23 +42,23 @@ public:
   // The logits of the weight slots of one example, as many as `logits` has.
   void score_slots(VW::example& ec, std::vector<float>& logits);
 
-  // One step towards the observed cost, with the example's own weight and no importance weight. Held-out examples
-  // (several passes) are left alone.
+  // One step towards the observed cost, with the example's own weight and no importance weight. Does nothing for
+  // held-out examples (several passes).
   void learn(VW::example& ec, float cost, size_t slot = 0);
 
-  // The same for an action that has the features of the line `shared`, which may be null, besides its own.
+  // The same for an action that also has the features of the line `shared`, which may be null.
   void learn_action(const VW::example* shared, VW::example& action, float cost);
 
-  // The same where `logit` is what score_slots has just found for the slot: gd need not compute it again.
+  // The same, given the `logit` that score_slots has just computed for the slot: gd need not compute it again.
   void learn_scored(VW::example& ec, float cost, size_t slot, float logit);
 
-  // Whether the first logit is of a better action than the second.
+  // Whether the first logit belongs to a better action than the second.
   bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
 
   // From logits to probabilities; `pmf` has as many entries as `logits`.
   void to_pmf(const std::vector<float>& logits, std::vector<double>& pmf);
 
-  // What to_pmf last started from, in the same order: losses in [0,1], or rewards.
+  // The predictions that to_pmf last used, in the same order: losses or rewards in [0,1].
   const std::vector<double>& predictions() const { return _predictions; }
 
   double gamma() const;
@@ -80,14 +80,14 @@ public:
   void set_note(std::string note) { _note = std::move(note); }
 
 private:
-  // Puts the label into the example; false where there is nothing to learn.
+  // Puts the label into the example; false if there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
 
-  // Whether _split_scorer can stand in for the regressor.
+  // Whether _split_scorer can replace the regressor.
   bool can_split(const VW::multi_ex& actions) const;
   void split_scores(const VW::example* shared, const VW::multi_ex& actions, std::vector<float>& logits);
 
-  // VW's own prediction for an example that has all its features.
+  // VW's own prediction for an example with all its features.
   float predict(VW::example& ec);
   void predict_slots(VW::example& ec, std::vector<float>& logits);
 
@@ -101,7 +101,7 @@ private:
 
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
-  VW::LEARNER::learner* _regressor = nullptr;  // what the scorer stands on: scores need neither its link nor its loss
+  VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
   bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
   slot_scorer _slot_scorer;

@@ -1,5 +1,5 @@
 // Actions in order of preference, with their probabilities. Users of VW's explorers expect this order, and sums over
-// probabilities are rounded in it: whoever ranks the same logits gets the same probabilities, bit for bit.
+// probabilities are rounded in it: the same logits give the same probabilities, bit for bit.
 #pragma once
 
 #include "oracle.h"
@@ -14,7 +14,7 @@ namespace vw_fastcb
 class ranked_actions
 {
 public:
-  // The best action first; of equal ones the first. `logits` are put into the same order.
+  // The best action comes first; ties keep their order. Sorts `logits` the same way.
   void rank(oracle& oracle, std::vector<float>& logits)
   {
     const size_t count = logits.size();
@@ -38,7 +38,7 @@ private:
     float logit;
     uint32_t action;
   };
-  // Kept from event to event: nothing is allocated per action.
+  // Kept between events: nothing is allocated per action.
   std::vector<scored> _ranked;
   std::vector<double> _pmf;
 };

@@ -11,14 +11,13 @@ namespace vw_fastcb
 {
 namespace
 {
-// Eight floats that a processor multiplies and adds at once.
+// Eight floats that the processor multiplies and adds at once.
 using floats = float __attribute__((vector_size(32)));
 constexpr size_t LANES = sizeof(floats) / sizeof(float);
 
-// Adds up features one after another, as gd does, for neighbouring slots whose weights lie `step` floats apart,
-// beginning `begin` floats after the first one's. What lies between the weights is added up as well and thrown away:
-// whole lines of neighbours are what a processor adds fastest, and sums whose number the compiler knows stay in its
-// registers.
+// Adds up features one after another, as gd does, for neighbouring slots whose weights are `step` floats apart,
+// starting `begin` floats after those of the first slot. It also adds up what is between the weights, and discards it:
+// processors add whole lines of neighbours fastest, and sums stay in registers if the compiler knows their number.
 template <size_t step, size_t lines>
 void sum_lines(const std::vector<slot_scorer::term>& terms, size_t begin, float initial, float* scores)
 {
@@ -54,7 +53,7 @@ void sum_slots(const std::vector<slot_scorer::term>& terms, float initial, float
 
 using adder = void (*)(const std::vector<slot_scorer::term>&, float, float*, size_t);
 
-// VW's gd lays weights 1, 2 or 4 floats apart.
+// VW's gd puts weights 1, 2 or 4 floats apart.
 adder adder_for(size_t step)
 {
   switch (step)
@@ -70,7 +69,7 @@ adder adder_for(size_t step)
   }
 }
 
-// Where the slots of a feature go round the end of the table, or lie apart as nothing above expects.
+// For slots that wrap around the end of the table, or have another distance than the cases above.
 void add_one_by_one(const std::vector<slot_scorer::term>& terms, const VW::dense_parameters& weights, size_t step,
     float initial, float* scores, size_t count)
 {

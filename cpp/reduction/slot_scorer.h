@@ -16,7 +16,7 @@ class slot_scorer
 public:
   explicit slot_scorer(VW::workspace& all) : _all(&all) {}
 
-  // The scores of `count` weight slots that lie `step` apart, before VW's bounds.
+  // The scores of `count` weight slots, `step` apart, before VW's bounds.
   void score(VW::example& ec, size_t step, float* scores, size_t count);
 
   // A feature's value and where its weights begin.

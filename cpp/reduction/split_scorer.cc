@@ -58,8 +58,8 @@ void split_scorer::side::add(const feature_span& features, uint64_t factor)
   }
 }
 
-// Adds the products of each feature with each of some blocks, whose number the compiler knows: it then keeps them in
-// registers. Only the lowest bits of a hash matter: the mask takes the others away.
+// Adds the products of each feature with each block. The compiler knows the number of blocks, so it keeps them in
+// registers. Only the lowest bits of a hash matter: the mask removes the others.
 template <size_t count>
 [[gnu::always_inline]] inline eight_floats split_scorer::products_with_blocks(
     const block* blocks, const feature_span& features, uint64_t factor, eight_floats sums) const

@@ -1,10 +1,10 @@
-// The scores of VW's linear regressor (gd), with quadratic interactions, for many actions that share features: what the
-// shared features contribute by themselves is added up once per event, half of each interaction's hash is computed
-// once, and no features are copied. Knows plain arrays only, so that any source of features can use it.
+// The scores of VW's linear regressor (gd), with quadratic interactions, for many actions that share features. The
+// share of the shared features is added up once per event, half of each interaction's hash is computed once, and no
+// features are copied. It works on plain arrays, so any source of features can use it.
 //
-// The terms of the sum are exactly gd's. Where there are shared features or interactions they are added in another
-// order, so a score equals gd's within float rounding; otherwise it equals gd's bit for bit.
-// tests/python/test_scorers.py compares the two.
+// The terms of the sum are exactly gd's. With shared features or interactions they are added in another order, so a
+// score equals gd's within float rounding; otherwise it equals gd's bit for bit. tests/python/test_scorers.py compares
+// the two.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct feature_span
 
 using feature_spans = std::vector<feature_span>;
 
-// Eight numbers that a processor handles at once.
+// Eight numbers that the processor handles at once.
 using eight_floats = float __attribute__((vector_size(32)));
 using eight_ints = int32_t __attribute__((vector_size(32)));
 
@@ -33,23 +33,23 @@ class split_scorer
 public:
   using interaction_list = std::vector<std::vector<unsigned char>>;  // VW's namespace_index is an unsigned char
 
-  // Whether these interactions are ones it can compute: pairs of different namespaces.
+  // Whether it can compute these interactions: pairs of different namespaces.
   static bool covers(const interaction_list& interactions);
 
-  // Whether the table is one it can look weights up in: its indices must fit the processor's gather instruction.
+  // Whether it can look up weights in this table: its indices must fit the processor's gather instruction.
   static bool covers_mask(uint64_t mask) { return mask <= INT32_MAX; }
 
-  // Begins an event: `weights[(index + offset) & mask]` is the weight of a feature. The shared features and the
-  // interactions must stay where they are until the last score.
+  // Starts an event: `weights[(index + offset) & mask]` is the weight of a feature. The shared features and the
+  // interactions must stay valid until the last score.
   void start_event(const float* weights, uint64_t mask, uint64_t offset, const interaction_list& interactions,
       const feature_spans& shared);
 
-  // The score of one action from its own features, begun with `initial`. `products` becomes the number of features
-  // that its interactions made, those among shared features included.
+  // The score of one action from its own features, starting from `initial`. Sets `products` to the number of features
+  // that its interactions made, including those among shared features.
   float score(const feature_spans& own, float initial, size_t& products);
 
 private:
-  // One side of a product, in blocks of eight features. `lanes` says which of the eight there are: all bits or none.
+  // One side of a product, in blocks of eight features. `lanes` says which of the eight are used: all bits or none.
   struct block
   {
     eight_floats values;
@@ -84,7 +84,7 @@ private:
   uint64_t _mask = 0;
   uint64_t _offset = 0;
   std::vector<prepared> _interactions;
-  size_t _interaction_count = 0;  // of this event; what is allocated is kept for the next one
+  size_t _interaction_count = 0;  // of this event; the memory is kept for the next one
   float _shared_sum = 0.f;
   size_t _shared_products = 0;
   side _own_second;

@@ -17,19 +17,18 @@ std::string as_problem(const std::exception& thrown)
 {
   std::string text = thrown.what();
   if (dynamic_cast<const bad_event*>(&thrown) != nullptr) { return text; }
-  // VW's text parser goes on with a number of its own for the event, and the whole line.
+  // VW's text parser appends its own count of events, and the whole line.
   text.resize(std::min(text.size(), text.find("in Example #")));
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '.')) { text.pop_back(); }
   if (text.find("read as NaN") != std::string::npos)
   {
-    return "bad event: a feature or namespace has the value nan. Expected a number; leave out a feature that is "
-           "missing.";
+    return "bad event: a feature or namespace has the value nan. Give a number, or leave the feature out.";
   }
   const auto malformed = text.find("expected after : ");
   if (malformed != std::string::npos)
   {
-    return "bad event: the line cannot be read behind " + text.substr(malformed + std::strlen("expected after : ")) +
-           ". Expected a space, a bar, or the end of the line there; a value is one number behind one colon.";
+    return "bad event: the line cannot be read after " + text.substr(malformed + std::strlen("expected after : ")) +
+           ". Expected a space, a bar, or the end of the line there. A value is one number after one colon.";
   }
   return "bad event: " + text + ".";
 }

@@ -1,4 +1,4 @@
-// How an event is refused: one exception, and words of the user's that are safe to put into its message.
+// How an event is refused: one exception, and a safe way to quote the user in its message.
 #pragma once
 
 #include "vw/common/string_view.h"
@@ -19,9 +19,9 @@ public:
 // Throws a bad_event that says what the problem is and what to do about it.
 [[noreturn]] void refuse(const std::string& problem);
 
-// What a bad_event says of something that VW's parsers threw.
+// Turns an exception from VW's parsers into the text of a bad_event.
 std::string as_problem(const std::exception& thrown);
 
-// The beginning of what the user wrote, in quotes: on one line, and never cut inside a character of UTF-8.
+// The start of what the user wrote, in quotes: on one line, and never cut inside a UTF-8 character.
 std::string quoted(VW::string_view text, size_t most_shown = 60);
 }  // namespace vw_fastcb

@@ -51,11 +51,11 @@ bool is_json(const VW::workspace& all)
 
 bool is_blank(VW::string_view text) { return text.find_first_not_of(" \t\r\n") == VW::string_view::npos; }
 
-// Whether VW takes the line for an event.
+// Whether VW treats the line as an event.
 template <bool audit>
 bool parse_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples, const json_facts& facts)
 {
-  // VW skips an event of a log that does not tell of a choice. With actions it is a question like any other.
+  // VW skips a log entry that does not say what was chosen. If it has actions, it asks for a prediction like any other.
   if (all.parser_runtime.example_parser->decision_service_json && !facts.has_choice && facts.num_actions > 0)
   {
     json::decision_service_interaction interaction;
@@ -74,7 +74,7 @@ void end_event(VW::workspace& all, VW::multi_ex& examples)
   examples.push_back(&end);
 }
 
-// Leaves one new example, as VW's readers are given it.
+// Leaves one new example, which is what VW's readers start from.
 void start_over(VW::workspace& all, VW::multi_ex& examples)
 {
   make_new(examples);
@@ -153,7 +153,7 @@ event_reader* event_reader::install(VW::workspace& all, const event_rules& rules
   auto reader = std::unique_ptr<event_reader>(new event_reader(all, rules, skips_bad_events));
   if (skips_bad_events && reader->_format == format::other)
   {
-    THROW("--fastcb_bad_events skip works for text and JSON. Leave it out, or give the events as text.");
+    THROW("--fastcb_bad_events skip works with text and JSON input only. Leave it out, or give the events as text.");
   }
   all.parser_runtime.custom_parser = std::move(reader);
   parser.reader = read_next;
@@ -185,7 +185,7 @@ bool event_reader::next(VW::workspace& all, VW::io_buf& input, VW::multi_ex& exa
   catch (...)
   {
     make_new(examples);  // VW gives them back
-    // VW's parser thread would print the problem as well, with a number of its own for the event.
+    // VW's parser thread would print the problem as well, with its own count of events.
     if (all.runtime_config.vw_is_main) { all.logger.set_level(VW::io::log_level::CRITICAL_LEVEL); }
     throw;
   }
@@ -195,13 +195,13 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
 {
   for (;;)
   {
-    size_t count = 0;         // the lines of the event at hand
-    std::string problem;      // with it
-    size_t problem_line = 0;  // 0: with all of its lines
+    size_t count = 0;         // lines of the current event
+    std::string problem;      // with the event
+    size_t problem_line = 0;  // 0 if it concerns all lines
     const bool more = for_each_line_of_an_event(input,
         [&](VW::string_view line)
         {
-          if (!problem.empty()) { return; }  // the rest of the event goes with it
+          if (!problem.empty()) { return; }  // ignore the rest of the event
           try
           {
             add_text(all, line, examples, count);
@@ -233,7 +233,7 @@ bool event_reader::read_text(VW::workspace& all, VW::io_buf& input, VW::multi_ex
   }
 }
 
-// Lines up to an empty one where events have several, else one line, which may be empty.
+// Lines up to an empty one if events have several lines; otherwise one line, which may be empty.
 template <typename OnLine>
 bool event_reader::for_each_line_of_an_event(VW::io_buf& input, OnLine on_line)
 {
@@ -300,7 +300,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
 
 bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples)
 {
-  const size_t indent = std::strspn(line, " \t");  // VW passes over an event that does not begin with its bracket
+  const size_t indent = std::strspn(line, " \t");  // VW ignores an event that does not start with its bracket
   line += indent;
   length -= indent;
   const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines};
@@ -360,7 +360,7 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
     }
     if (lines.size() > 1 && !_several_lines)
     {
-      refuse(fmt::format("it has {} lines. Expected one: give each event by itself.", lines.size()));
+      refuse(fmt::format("it has {} lines; expected one. Pass each event on its own.", lines.size()));
     }
     for (const auto& line : lines) { add_text(all, line, examples, count); }
   }
@@ -376,8 +376,7 @@ void event_reader::report() const
   if (_num_skipped == 0) { return; }
   if (_num_skipped == _event)
   {
-    THROW(
-        "all " << _event << " events of the input are bad. Expected at least one good one: do the flags fit the file?");
+    THROW("all " << _event << " events in the input are bad. Check that the flags match the file.");
   }
   constexpr size_t MOST_SHOWN = 1000;
   std::string lines;

@@ -1,5 +1,5 @@
-// Reads whole events, checks each before VW may see it, and gives every example of a refused one back as new. Stands in
-// for VW's own reading functions, which it calls.
+// Reads whole events, checks each one before VW sees it, and hands back the examples of a refused event as new.
+// Replaces VW's own reading functions, and calls them.
 #pragma once
 
 #include "event_rules.h"
@@ -24,33 +24,33 @@ namespace vw_fastcb
 class event_reader : public VW::details::input_parser
 {
 public:
-  // Takes over the reading of a workspace whose source is open.
+  // Takes over reading for a workspace whose input is open.
   static event_reader* install(VW::workspace& all, const event_rules& rules, bool skips_bad_events);
 
-  // The reader of a workspace, nullptr where none was installed.
+  // The reader of a workspace; nullptr if none was installed.
   static event_reader* of(const VW::workspace& all);
 
-  // The next event of the input; false at its end.
+  // Reads the next event of the input; false at its end.
   bool next(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples) override;
 
-  // An event, or a part of one, as Python has it: lines of text, or one JSON object.
+  // Reads an event, or a part of one, as Python passes it: lines of text, or one JSON object.
   void read(VW::workspace& all, VW::string_view text, VW::multi_ex& examples);
 
   VW::label_type_t labels() const { return _rules.labels(); }
 
-  // Whether every event that the learner sees has been read, and so checked, here. Of several models that learn from
-  // the same input (--args), only one reads it.
+  // Whether this reader has read, and so checked, every event that the learner sees. When several models learn from the
+  // same input (--args), only one of them reads it.
   bool has_checked(const VW::workspace& all) const
   {
     return all.runtime_config.vw_is_main && _format != format::other && _event > 0;
   }
 
-  // The lines of events that were refused after they were read, and that somebody still holds: when they are finished,
-  // nothing is counted or printed for them. Both return whether that is news.
+  // Keeps track of the lines of events that were refused after reading and that a caller still holds. When the caller
+  // finishes them, nothing is counted or printed. Both return whether that changed anything.
   bool remember_refusal(const VW::example* line) { return _refused.insert(line).second; }
   bool forget_refusal(const VW::example* line) { return !_refused.empty() && _refused.erase(line) > 0; }
 
-  // Says on stderr how many events were skipped, and where they stand. Throws where all of them were.
+  // Reports on stderr how many events were skipped, and on which lines. Throws if all of them were.
   void report() const;
 
 private:
@@ -59,7 +59,7 @@ private:
   {
     text,
     json,
-    other  // a cache, CSV: read by VW, checked in the stack
+    other  // a cache or CSV: read by VW, checked in the stack
   };
 
   event_reader(VW::workspace& all, const event_rules& rules, bool skips_bad_events);
@@ -73,10 +73,10 @@ private:
   bool for_each_line_of_an_event(VW::io_buf& input, OnLine on_line);
   // Adds a line of text to the event.
   void add_text(VW::workspace& all, VW::string_view line, VW::multi_ex& examples, size_t& count);
-  // Whether a line of JSON is an event; VW skips those that say so. The line ends with a zero and is written over.
+  // Whether a line of JSON is an event; VW skips lines that ask for it. The line ends with a zero and is overwritten.
   bool add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples);
   void check_event(VW::workspace& all, const VW::multi_ex& examples) const;
-  // Throws, with the place in the input; where bad events are skipped it only notes and says so.
+  // Throws, and says where in the input; if bad events are skipped, it only reports and remembers them.
   void refuse_or_note(const std::string& problem, size_t problem_line);
 
   event_rules _rules;
@@ -84,27 +84,27 @@ private:
   bool _several_lines;
   bool _audit;
   bool _skips;
-  reading_function _read_other;                        // VW's, where the format is none of ours
-  std::unique_ptr<VW::details::input_parser> _others;  // what that needs
-  bool _is_given_json;                                 // what `read` takes
+  reading_function _read_other;                        // VW's, for other formats
+  std::unique_ptr<VW::details::input_parser> _others;  // and its parser
+  bool _is_given_json;                                 // whether `read` takes JSON
 
   line_source _lines;
   size_t _line = 0;        // read so far
   size_t _event = 0;       // begun so far
-  size_t _first_line = 0;  // of the event at hand
+  size_t _first_line = 0;  // of the current event
   size_t _last_line = 0;
   size_t _num_skipped = 0;
   std::vector<std::pair<size_t, size_t>> _skipped;  // the first and last lines of runs of them
   std::unordered_set<const VW::example*> _refused;
 };
 
-// One line of text; strictly where the workspace uses FastCB.
+// Reads one line of text, strictly if the workspace uses FastCB.
 void read_line(VW::workspace& all, VW::example& ec, VW::string_view line);
 
-// Makes examples as new, whatever they hold: VW clears the namespaces that an example lists, and one whose parsing
-// failed has others.
+// Resets examples completely. VW only clears the namespaces that an example lists, and one whose parsing failed has
+// others.
 void make_new(const VW::multi_ex& examples);
 
-// Gives examples back to the workspace's pool, as new and without a word to the learner.
+// Returns examples to the workspace's pool, as new and without telling the learner.
 void give_back(VW::workspace& all, const VW::multi_ex& examples);
 }  // namespace vw_fastcb

@@ -19,7 +19,7 @@ void event_rules::check(const VW::multi_ex& lines) const
     case VW::label_type_t::SLATES:
       check_slates_event(lines, _range);
       break;
-    default:  // cbify makes its events itself
+    default:  // cbify makes its own events
       break;
   }
   check_features(lines);

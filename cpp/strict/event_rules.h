@@ -1,4 +1,4 @@
-// What a workspace takes for a good event.
+// What a workspace accepts as a good event.
 #pragma once
 
 #include "cost_range.h"
@@ -14,7 +14,7 @@ namespace vw_fastcb
 class event_rules
 {
 public:
-  // `labels` are those of the events as the user gives them, `fixed_actions` the K of --cb_explore K, 0 without it.
+  // `labels` is the label type of the events as the user gives them; `fixed_actions` is the K of --cb_explore K, or 0.
   event_rules(VW::label_type_t labels, uint32_t fixed_actions, cost_range range)
       : _labels(labels)
       , _fixed_actions(fixed_actions)

@@ -26,13 +26,13 @@ void check_features(const VW::example& line)
   for (const auto ns : line.indices)
   {
     const auto& features = line.feature_space[ns];
-    // Where the squares add up to a finite number, every feature is one. Only large ones are looked at one by one.
+    // If the sum of squares is finite, every feature is. Otherwise look at each.
     if (std::isfinite(features.sum_feat_sq)) { continue; }
     for (const float value : features.values)
     {
       if (!std::isfinite(value))
       {
-        refuse(fmt::format("a feature of namespace {} has the value {} in single precision. Expected finite numbers.",
+        refuse(fmt::format("a feature in namespace {} has the value {} in single precision. Give a finite number.",
             name_of(ns), value));
       }
     }

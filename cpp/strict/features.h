@@ -1,4 +1,4 @@
-// What the features of an event may be.
+// Which features an event may have.
 #pragma once
 
 #include "vw/core/multi_ex.h"

@@ -18,21 +18,20 @@ struct refusal
   const char* reason;
 };
 
-// Flags that VW would accept beside --fastcb and then ignore, or that would put something between FastCB and its
-// oracle.
+// Flags that VW would accept with --fastcb and then ignore, or that would put something between FastCB and its oracle.
 constexpr refusal REFUSALS[] = {
-    {"first", "it is another exploration algorithm; give one of the two"},
-    {"bag", "it is another exploration algorithm; give one of the two"},
-    {"cover", "it is another exploration algorithm; give one of the two"},
-    {"regcb", "it is another exploration algorithm; give one of the two"},
-    {"regcbopt", "it is another exploration algorithm; give one of the two"},
+    {"first", "it is another exploration algorithm; choose one of the two"},
+    {"bag", "it is another exploration algorithm; choose one of the two"},
+    {"cover", "it is another exploration algorithm; choose one of the two"},
+    {"regcb", "it is another exploration algorithm; choose one of the two"},
+    {"regcbopt", "it is another exploration algorithm; choose one of the two"},
     {"squarecb",
-        "it is another exploration algorithm; give one of the two (SquareCB's rule on FastCB's oracle is "
+        "it is another exploration algorithm; choose one of the two (SquareCB's rule on FastCB's oracle is "
         "--fastcb_allocation igw)"},
-    {"rnd", "it is another exploration algorithm; give one of the two"},
-    {"softmax", "it is another exploration algorithm; give one of the two"},
-    {"synthcover", "it is another exploration algorithm; give one of the two"},
-    {"graph_feedback", "it is another exploration algorithm; give one of the two"},
+    {"rnd", "it is another exploration algorithm; choose one of the two"},
+    {"softmax", "it is another exploration algorithm; choose one of the two"},
+    {"synthcover", "it is another exploration algorithm; choose one of the two"},
+    {"graph_feedback", "it is another exploration algorithm; choose one of the two"},
     {"first_only", "only epsilon-greedy reads it"},
     {"nounif", "only --cover reads it"},
     {"psi", "only --cover reads it"},
@@ -42,16 +41,16 @@ constexpr refusal REFUSALS[] = {
     {"large_action_space", "it approximates the actions of a squared-loss explorer"},
     {"aml", "it tunes epsilon-greedy explorers only"},
     {"automl", "it tunes epsilon-greedy explorers only"},
-    {"baseline_challenger_cb", "it compares policies of an importance-weighted learner, which FastCB has not"},
-    {"experimental_igl", "interaction-grounded learning brings a reward model of its own"},
-    {"cb_dro", "it reweights events, and FastCB's update is unweighted"},
-    {"cb_actions_mask", "it hides actions from a pmf that is defined over all of them"},
+    {"baseline_challenger_cb", "it compares policies of an importance-weighted learner, which FastCB does not have"},
+    {"experimental_igl", "interaction-grounded learning has its own reward model"},
+    {"cb_dro", "it reweights events; FastCB's update is unweighted"},
+    {"cb_actions_mask", "it hides actions from a pmf that covers all of them"},
     {"warm_cb", "it drives a cost-sensitive learner, which FastCB does not have"},
     {"warm_cb_cs", "it drives a cost-sensitive learner, which FastCB does not have"},
     {"ksvm", "it replaces the log loss that FastCB predicts with"},
-    {"bfgs", "it learns in batches, and a bandit learns online"},
-    {"conjugate_gradient", "it learns in batches, and a bandit learns online"},
-    {"svrg", "it learns in stages over a fixed data set, and a bandit learns online"},
+    {"bfgs", "it learns in batches; a bandit learns online"},
+    {"conjugate_gradient", "it learns in batches; a bandit learns online"},
+    {"svrg", "it learns in stages over a fixed data set; a bandit learns online"},
     {"OjaNewton", "it does not support FastCB's log loss"},
     {"cb_adf", "FastCB predicts with the regressor directly; leave it out"},
     {"cb", "FastCB predicts with the regressor directly; leave it out"},
@@ -67,33 +66,32 @@ constexpr refusal REFUSALS[] = {
     {"binary", "FastCB needs a probability, not a sign"},
     {"boosting", "FastCB needs a probability, not a sign"},
     {"bootstrap", "FastCB explores with one regressor"},
-    {"cats", "FastCB chooses among separate actions, not on a line"},
-    {"cats_pdf", "FastCB chooses among separate actions, not on a line"},
-    {"cats_tree", "FastCB chooses among separate actions, not on a line"},
-    {"cb_explore_pdf", "FastCB chooses among separate actions, not on a line"},
-    {"active", "it asks for labels, and a bandit hears the cost of what it does"},
-    {"active_cover", "it asks for labels, and a bandit hears the cost of what it does"},
-    {"confidence", "nobody reads the confidence of a pmf"},
-    {"replay_b", "it learns from an event several times, later, and FastCB once, at once"},
-    {"replay_c", "it learns from an event several times, later, and FastCB once, at once"},
-    {"replay_m", "it learns from an event several times, later, and FastCB once, at once"},
+    {"cats", "FastCB chooses among separate actions, not from a continuous range"},
+    {"cats_pdf", "FastCB chooses among separate actions, not from a continuous range"},
+    {"cats_tree", "FastCB chooses among separate actions, not from a continuous range"},
+    {"cb_explore_pdf", "FastCB chooses among separate actions, not from a continuous range"},
+    {"active", "it asks for labels; a bandit only sees the cost of the action it took"},
+    {"active_cover", "it asks for labels; a bandit only sees the cost of the action it took"},
+    {"confidence", "a pmf has no confidence to report"},
+    {"replay_b", "it learns from an event later and several times; FastCB learns from each event once, right away"},
+    {"replay_c", "it learns from an event later and several times; FastCB learns from each event once, right away"},
+    {"replay_m", "it learns from an event later and several times; FastCB learns from each event once, right away"},
     {"noop", "it never learns"},
     {"print", "it never learns"},
     {"daemon",
-        "a daemon's processes share weights and nothing else, so that its counters and its model drift apart. Learn "
-        "from "
-        "a file or a pipe, or drive vw_fastcb.Workspace or vw_fastcb.FastCB from your own server"},
-    {"sparse_weights", "VW cannot save its sparse weights so that a resumed run equals an undisturbed one"},
+        "the processes of a daemon share nothing but the weights, so their counters and their model drift apart. Learn "
+        "from a file or a pipe, or call vw_fastcb.Workspace or vw_fastcb.FastCB from your own server"},
+    {"sparse_weights", "a run that resumes from VW's sparse weights differs from an uninterrupted one"},
 };
 
-// The same for --cb_explore K, whose events are one line each and whose actions have no features.
+// The same for --cb_explore K, whose events have one line each and whose actions have no features.
 constexpr refusal REFUSALS_OF_FIXED_ACTIONS[] = {
-    {"cb_sample", "it puts the sampled action first in a list of actions"},
+    {"cb_sample", "it moves the sampled action to the front of a list of actions"},
     {"explore_eval", "it evaluates a policy over actions with features"},
     {"ccb_explore_adf", "its actions have features"},
     {"slates", "its actions have features"},
     {"cbify_ldf", "its actions have features"},
-    {"dsjson", "such a log holds actions with features"},
+    {"dsjson", "such a log contains actions with features"},
     {"constant", "VW gives it to the first action only"},
 };
 
@@ -118,29 +116,29 @@ void refuse_flags(const options_i& options)
 {
   if (!options.was_supplied("fastcb")) { return; }
   require(!(options.was_supplied("cb_explore_adf") && options.was_supplied("cb_explore")),
-      "--fastcb was given both --cb_explore_adf and --cb_explore. Give --cb_explore_adf where actions have features of "
-      "their own, --cb_explore K where there are K fixed actions.");
+      "--fastcb was given both --cb_explore_adf and --cb_explore. Use --cb_explore_adf for actions with their own "
+      "features, or --cb_explore K for K fixed actions.");
   const char* const perhaps_kept =
       options.was_supplied("initial_regressor")
-          ? " If you did not give it now, the model that -i names has kept it: that model was not made by --fastcb."
+          ? " If you did not give this flag, it comes from the model that -i names, which was not made with --fastcb."
           : "";
   for (const auto& refused : REFUSALS)
   {
     require(!options.was_supplied(refused.flag),
-        std::string("--fastcb does not go with --") + refused.flag + ": " + refused.reason + "." + perhaps_kept);
+        std::string("--fastcb cannot be combined with --") + refused.flag + ": " + refused.reason + "." + perhaps_kept);
   }
   const bool flips = options.was_supplied("flip_loss_sign");
   require(!(flips && (options.was_supplied("cbify_cs") || options.was_supplied("cbify_ldf"))),
-      "--fastcb does not go with --flip_loss_sign here: VW flips the costs of --cbify only, not those of --cbify_cs "
-      "and --cbify_ldf.");
+      "--fastcb cannot be combined with --flip_loss_sign here: VW flips the costs of --cbify only, not those of "
+      "--cbify_cs and --cbify_ldf.");
   require(!(options.was_supplied("nn") && options.was_supplied("noconstant")),
-      "--fastcb does not go with --nn and --noconstant together: without a constant, VW's neural network changes with "
-      "each "
-      "prediction. Leave one of the two out.");
+      "--fastcb cannot be combined with --nn and --noconstant together: without a constant, VW's neural network "
+      "changes "
+      "with each prediction. Leave one of the two out.");
   if (!options.was_supplied("cb_explore")) { return; }
   for (const auto& refused : REFUSALS_OF_FIXED_ACTIONS)
   {
-    require(!options.was_supplied(refused.flag), std::string("--cb_explore K --fastcb does not go with --") +
+    require(!options.was_supplied(refused.flag), std::string("--cb_explore K --fastcb cannot be combined with --") +
                                                      refused.flag + ": " + refused.reason + ". Use --cb_explore_adf.");
   }
 }
@@ -161,7 +159,7 @@ void refuse_ignored_flags(const options_i& options)
       read = read || enabled(group, options);
       reader = group.m_name;
     }
-    require(read || reader.empty(), "--fastcb does not go with --" + flag + ": it is a flag of \"" + reader +
+    require(read || reader.empty(), "--fastcb cannot be combined with --" + flag + ": it belongs to \"" + reader +
                                         "\", which is not in use. Leave it out.");
   }
 }
@@ -171,7 +169,7 @@ void refuse_orphans(const options_i& options)
   if (options.was_supplied("fastcb"))
   {
     require(options.was_supplied("cb_explore_adf") || options.was_supplied("cb_explore"),
-        "--fastcb needs to know the kind of actions: add --cb_explore_adf (actions with features of their own) or "
+        "--fastcb needs to know the kind of actions: add --cb_explore_adf (actions with their own features) or "
         "--cb_explore K (K fixed actions).");
     return;
   }

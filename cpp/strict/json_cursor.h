@@ -1,5 +1,5 @@
-// Walks over JSON text once, without making anything of it. What VW's parsers are given afterwards is known to be
-// well formed. Every byte of a log passes through here, so that it is looked up in a table and not compared.
+// Walks over JSON text once without building anything, so that VW's parsers only see well-formed JSON. Every byte of a
+// log passes through here, so bytes are looked up in a table instead of compared.
 #pragma once
 
 #include "bad_event.h"
@@ -18,7 +18,7 @@ namespace vw_fastcb
 class json_cursor
 {
 public:
-  // `end` must be readable and hold a zero, as that of a string does.
+  // `end` must be readable and hold a zero, like the end of a C string.
   json_cursor(const char* begin, const char* end) : _begin(begin), _at(begin), _end(end) {}
 
   // A name, as written.
@@ -35,8 +35,8 @@ public:
     return *_at;
   }
 
-  // Calls `on_member(key)` for each member of an object; it must pass over the value. With `but_features`, it is not
-  // told of those that are just a name and a number.
+  // Calls `on_member(key)` for each member of an object; it must consume the value. With `but_features`, members that
+  // are just a name and a number are skipped.
   template <bool but_features = false, typename OnMember>
   void members(OnMember on_member)
   {
@@ -54,7 +54,7 @@ public:
     --_depth;
   }
 
-  // Passes over members `"name":number,`, which most features are. What follows is another member.
+  // Skips members `"name":number,`, the form of most features. Another member follows.
   void plain_features()
   {
     for (;;)
@@ -74,7 +74,7 @@ public:
     }
   }
 
-  // Calls `on_element()` for each element of an array; it must pass over the element.
+  // Calls `on_element()` for each element of an array; it must consume the element.
   template <typename OnElement>
   void elements(OnElement on_element)
   {
@@ -88,7 +88,7 @@ public:
     --_depth;
   }
 
-  // Passes over a value of any kind; `on_member` is told of the members of objects, however deep.
+  // Skips a value of any kind; calls `on_member` for the members of objects, however deep.
   template <bool but_features = false, typename OnMember>
   void value(OnMember on_member)
   {
@@ -118,7 +118,7 @@ public:
       if (*_at == '"') { break; }
       if (*_at != '\\') { fail("a closing quote"); }
       has_escapes = true;
-      ++_at;  // what is escaped may be a quote, but not the end of the text
+      ++_at;  // an escaped character may be a quote, but not the end of the text
       if (!is(TEXT) && *_at != '"' && *_at != '\\') { fail("an escaped character"); }
       ++_at;
     }
@@ -147,7 +147,7 @@ public:
     return {start, static_cast<size_t>(_at - start)};
   }
 
-  // Passes over true, false or null.
+  // Skips true, false or null.
   void word()
   {
     for (const char* known : {"true", "false", "null"})
@@ -174,9 +174,9 @@ public:
   }
 
 private:
-  static constexpr int DEEPEST = 100;  // VW's parser calls itself for each level
+  static constexpr int DEEPEST = 100;  // VW's parser recurses for each level
 
-  // What a byte may be. Zero is nothing, so that no loop passes the end.
+  // What a byte may be. Zero is none of these, so no loop runs past the end.
   static constexpr uint8_t SPACE = 1;
   static constexpr uint8_t DIGIT = 2;
   static constexpr uint8_t TEXT = 4;  // of a string: neither its end, nor an escape, nor a control character
@@ -198,7 +198,10 @@ private:
   void enter(char bracket, const char* what)
   {
     if (peek() != bracket) { fail(what); }
-    if (++_depth > DEEPEST) { refuse(fmt::format("its JSON is nested more than {} levels deep.", DEEPEST)); }
+    if (++_depth > DEEPEST)
+    {
+      refuse(fmt::format("its JSON is nested more than {} levels deep. Flatten it.", DEEPEST));
+    }
     ++_at;
   }
 
@@ -209,7 +212,7 @@ private:
     return true;
   }
 
-  // Passes over the comma before another entry, or the closing bracket.
+  // Skips the comma before another entry, or the closing bracket.
   bool another(char bracket)
   {
     if (take(',')) { return true; }

@@ -30,7 +30,7 @@ bool is_but_for_case(VW::string_view key, VW::string_view name)
   return key.size() == name.size() && strncasecmp(key.data(), name.data(), key.size()) == 0;
 }
 
-// VW sets such names apart, and finds the end of their values by the length of the name.
+// VW treats such names specially, and finds the end of their values by the length of the name.
 bool is_reserved(VW::string_view key) { return !key.empty() && key[0] == '_'; }
 
 class json_line
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  // Where an object stands, which decides what its reserved names mean.
+  // Where an object is, which decides what its reserved names mean.
   enum class place
   {
     context,
@@ -72,8 +72,7 @@ private:
           else if (is(key, "_outcomes")) { outcomes(); }
           else if (is(key, "_multi"))
           {
-            refuse(
-                "its actions do not stand in a context, \"c\". Use --json for events that are not entries of a log.");
+            refuse("its actions are not inside a context, \"c\". Use --json for events that are not log entries.");
           }
           else if (key.substr(0, 6) == "_label") { label(key, /*after_context=*/_has_context); }
           else { _at.value(); }
@@ -84,7 +83,7 @@ private:
   void context()
   {
     if (_at.peek() != '{') { _at.fail("an object"); }
-    if (_has_context) { refuse("it has two contexts, \"c\". Expected one."); }
+    if (_has_context) { refuse("it has two contexts, \"c\". Give one."); }
     object(place::context);
     _has_context = true;
   }
@@ -127,31 +126,30 @@ private:
       if (is_but_for_case(key, "_label_cost")) { _slot_has_cost = true; }
       if (is(key, "_label") && _labelled_actions++ > 0)
       {
-        refuse(
-            "more than one action has a cost, or one has two labels. Only the action that was chosen has a _label, "
-            "once.");
+        refuse("more than one action has a cost, or one has two labels. Give one _label, on the chosen action.");
       }
       label_value(key);
     }
     else if (is_but_for_case(key.substr(0, 6), "_label"))
     {
-      refuse(fmt::format("VW does not know {}. Expected _label, in small letters.", quoted(key)));
+      refuse(fmt::format("VW does not know {}. Write _label in lower case.", quoted(key)));
     }
     else { feature(); }
   }
 
-  // VW reads a key as C does, up to a zero, and compares it before it knows where it ends.
+  // VW reads a key up to its first zero, and compares it before it knows where it ends.
   static void check_key(const json_cursor::key& name)
   {
     const auto key = name.text;
     if (!name.has_escapes) { return; }
     if (is_reserved(key) || is_but_for_case(key.substr(0, 6), "\\u005f"))
     {
-      refuse(fmt::format("the name {} begins with an underscore and has an escape. Write it out.", quoted(key)));
+      refuse(fmt::format(
+          "the name {} starts with an underscore and contains an escape. Write it without the escape.", quoted(key)));
     }
     if (key.find("\\u0000") != VW::string_view::npos)
     {
-      refuse(fmt::format("the name {} has a zero in it. Expected a name without one.", quoted(key)));
+      refuse(fmt::format("the name {} contains a zero character. Remove it.", quoted(key)));
     }
   }
 
@@ -159,12 +157,9 @@ private:
   {
     if (!_format.several_lines)
     {
-      refuse("it has actions in _multi, which --cb_explore K does not take. Use --cb_explore_adf.");
+      refuse("it has actions in _multi, which --cb_explore K does not accept. Use --cb_explore_adf.");
     }
-    if (where != place::context)
-    {
-      refuse("_multi stands inside another object. Expected it beside the shared features.");
-    }
+    if (where != place::context) { refuse("_multi is inside another object. Put it next to the shared features."); }
     objects("_multi", place::action, _facts.num_actions);
   }
 
@@ -174,7 +169,7 @@ private:
     {
       refuse("it has _slots. Use --ccb_explore_adf or --slates for events with slots.");
     }
-    if (where != place::context) { refuse("_slots stand inside another object. Expected them beside _multi."); }
+    if (where != place::context) { refuse("_slots is inside another object. Put it next to _multi."); }
     objects("_slots", place::slot, _slots);
   }
 
@@ -184,8 +179,8 @@ private:
     objects("_outcomes", place::outcome, count);
     if (_format.labels == label_type_t::CCB && count != _slots)
     {
-      refuse(
-          fmt::format("it has {} slots and {} _outcomes. Expected as many, after the context \"c\".", _slots, count));
+      refuse(fmt::format(
+          "it has {} slots and {} _outcomes. Give one outcome per slot, after the context \"c\".", _slots, count));
     }
   }
 
@@ -214,7 +209,7 @@ private:
     const bool of_a_slot = where == place::slot || where == place::outcome;
     if (!of_a_slot && _format.labels == label_type_t::CCB)
     {
-      refuse(fmt::format("{} stands outside of a slot. Expected it in _outcomes or _slots.", std::string(key)));
+      refuse(fmt::format("{} is outside a slot. Put it into _outcomes or _slots.", std::string(key)));
     }
     if (is(key, "_a")) { _slot_actions = whole_numbers("_a").size(); }
     else { _slot_probabilities = probabilities("_p").size; }
@@ -226,18 +221,18 @@ private:
     const size_t probabilities = _slot_probabilities.value_or(0);
     _facts.has_choice = _facts.has_choice || actions > 0;
     if (actions == probabilities && (actions > 0 || !_slot_has_cost)) { return; }
-    refuse(
-        fmt::format("slot {} has {} actions in _a and {} probabilities in _p. Expected as many, those of the chosen "
-                    "action first.",
-            slot, actions, probabilities));
+    refuse(fmt::format(
+        "slot {} has {} actions in _a and {} probabilities in _p. Give one probability per action, the chosen "
+        "action first.",
+        slot, actions, probabilities));
   }
 
   void label(VW::string_view key, bool after_context)
   {
     if (after_context)
     {
-      refuse(fmt::format(
-          "{} stands behind the context \"c\", where VW drops it. Expected the label first.", std::string(key)));
+      refuse(
+          fmt::format("{} comes after the context \"c\", where VW ignores it. Put the label first.", std::string(key)));
     }
     if (_at.at_number())
     {
@@ -252,7 +247,7 @@ private:
     if (key.size() > 6 && _at.peek() != 'n')  // null says nothing
     {
       // VW reads the word "NaN" as well, which no part of a label may be.
-      refuse(fmt::format("{} is not a number. Expected one.", std::string(key)));
+      refuse(fmt::format("{} is not a number. Give one.", std::string(key)));
     }
     label_value(key);
   }
@@ -274,7 +269,7 @@ private:
         [&](const json_cursor::key& inner)
         {
           const bool cost = is_but_for_case(inner.text, "Cost");
-          if (cost && has_cost) { refuse("its label has two costs. Expected one."); }
+          if (cost && has_cost) { refuse("its label has two costs. Give one."); }
           has_cost = has_cost || cost;
           if (is_but_for_case(inner.text, "Action") && _at.at_number()) { whole_number(_at.number(), "Action"); }
           else { _at.value(); }
@@ -283,13 +278,13 @@ private:
 
   static void note(std::optional<double>& place, VW::string_view key, double value)
   {
-    if (place) { refuse(fmt::format("{} is given twice. Expected it once.", std::string(key))); }
+    if (place) { refuse(fmt::format("{} is given twice. Give it once.", std::string(key))); }
     place = value;
   }
 
   void drop_probability()
   {
-    if (_has_drop_probability) { refuse("pdrop is given twice. Expected it once."); }
+    if (_has_drop_probability) { refuse("pdrop is given twice. Give it once."); }
     _has_drop_probability = true;
     if (!_at.at_number())
     {
@@ -300,7 +295,7 @@ private:
     const float value = number_in(text).value_or(NAN);
     if (!(value >= 0.f && value < 1.f))
     {
-      refuse(fmt::format("its pdrop is {}, which is outside [0, 1).", std::string(text)));
+      refuse(fmt::format("its pdrop is {}. Give a number in [0, 1).", std::string(text)));
     }
   }
 
@@ -309,14 +304,14 @@ private:
     uint32_t whole = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), whole);
     if (result.ec == std::errc() && result.ptr == text.data() + text.size()) { return whole; }
-    constexpr double TOO_LARGE = 4294967296.;  // or written as 1.0 or 1e0
+    constexpr double TOO_LARGE = 4294967296.;  // unless written as 1.0 or 1e0
     double value = -1.;
     std::from_chars(text.data(), text.data() + text.size(), value);
     if (value >= 0. && value < TOO_LARGE && value == std::floor(value)) { return static_cast<uint32_t>(value); }
     refuse(fmt::format("action {} in {} is unknown. Actions are whole numbers.", std::string(text), name));
   }
 
-  // VW takes a single number for an array of one.
+  // VW reads a single number as an array of one.
   template <typename OnNumber>
   void numbers(const char* name, OnNumber on_number)
   {
@@ -324,7 +319,7 @@ private:
     {
       if (!_at.at_number())
       {
-        refuse(fmt::format("{} holds something that is not a number. Expected an array of numbers.", name));
+        refuse(fmt::format("{} contains something that is not a number. Give an array of numbers.", name));
       }
       on_number(_at.number());
     };
@@ -353,7 +348,7 @@ private:
     numbers(name,
         [&](VW::string_view text)
         {
-          // Only the first is of use, and what begins like this is in range.
+          // Only the first is used, and anything that starts like this is in range.
           const bool good = text.size() > 1 && text[0] == '0' && text[1] == '.' &&
                             std::none_of(text.begin(), text.end(), [](char c) { return c == 'e' || c == 'E'; });
           const double value = good && found.size > 0 ? 0. : number_in(text).value_or(NAN);
@@ -366,26 +361,23 @@ private:
     return found;
   }
 
-  // The parts of a label may say the same thing in several ways, and then have to agree.
+  // A label can say the same thing in several ways, which must then agree.
   void check_label() const
   {
     if (_format.labels != label_type_t::CB || !_format.several_lines) { return; }
     check_ids();
-    if (_cost && _labelled_actions > 0)
-    {
-      refuse("it has a label of its own and one on an action. Expected one of the two.");
-    }
+    if (_cost && _labelled_actions > 0) { refuse("the event has a label, and so has an action. Give one of the two."); }
     if (!_cost && !_probability && !_action && !_index) { return; }
     if (_format.decision_service && !_has_context)
     {
-      refuse("it has a label and no context \"c\". Expected an object with actions in _multi.");
+      refuse("it has a label and no context \"c\". Give an object with actions in _multi.");
     }
-    if (_facts.num_actions == 0) { refuse("it has a label and no actions. Expected actions in _multi."); }
+    if (_facts.num_actions == 0) { refuse("it has a label and no actions. Give the actions in _multi."); }
     if (!_cost && !_probability && !_action) { return; }
-    if (!_cost) { refuse("its label has no cost. Expected _label_cost, or no label to ask for a prediction."); }
+    if (!_cost) { refuse("its label has no cost. Give _label_cost, or no label to ask for a prediction."); }
     if (!_index)
     {
-      refuse("its label belongs to no action. Expected _labelIndex, which says which action was chosen, from 0.");
+      refuse("its label belongs to no action. Give _labelIndex, the position of the chosen action, counted from 0.");
     }
     if (*_index >= static_cast<double>(_facts.num_actions))
     {
@@ -402,7 +394,7 @@ private:
     {
       refuse(
           fmt::format("_label_probability is {} and the first entry of p is {}. Both are the probability of the "
-                      "chosen action: expected the same.",
+                      "chosen action and must agree.",
               static_cast<float>(*_probability), static_cast<float>(_probabilities.first)));
     }
   }
@@ -410,8 +402,8 @@ private:
   [[noreturn]] void refuse_contradiction(const char* name, double action) const
   {
     refuse(
-        fmt::format("_labelIndex is {} and {} is {}. Both say which action was chosen, the first counts from 0 and "
-                    "the other from 1: expected {} there.",
+        fmt::format("_labelIndex is {} and {} is {}. Both say which action was chosen; the first counts from 0, the "
+                    "other from 1, so the other must be {}.",
             *_index, name, action, *_index + 1));
   }
 
@@ -421,7 +413,7 @@ private:
     if (!_ids.empty() && _probabilities.size > 0 && _ids.size() != _probabilities.size)
     {
       refuse(fmt::format(
-          "a has {} entries and p has {}. Expected one probability per action.", _ids.size(), _probabilities.size));
+          "a has {} entries and p has {}. Give one probability per action.", _ids.size(), _probabilities.size));
     }
     if (_facts.num_actions == 0) { return; }
     std::vector<bool> seen(_facts.num_actions, false);
@@ -430,7 +422,7 @@ private:
       if (id < 1 || id > _facts.num_actions || seen[id - 1])
       {
         refuse(fmt::format(
-            "a holds the action {}. Expected each of the {} actions of _multi at most once, numbered from 1.", id,
+            "a contains the action {}. List each of the {} actions of _multi at most once, numbered from 1.", id,
             _facts.num_actions));
       }
       seen[id - 1] = true;
@@ -450,7 +442,7 @@ private:
   std::optional<double> _probability;
   std::optional<double> _action;  // from 1
   std::optional<double> _index;   // from 0
-  // Of the slot at hand.
+  // Of the current slot.
   std::optional<size_t> _slot_actions;
   std::optional<size_t> _slot_probabilities;
   bool _slot_has_cost = false;

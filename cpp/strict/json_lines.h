@@ -1,5 +1,5 @@
-// What an event in JSON may look like. VW's parser crashes on some lines, and cuts, drops or moves labels on others;
-// this looks at a line once, before VW does, and refuses those.
+// What an event in JSON may look like. VW's parser crashes on some lines, and truncates, drops or moves labels on
+// others. This looks at each line once, before VW does, and refuses those.
 #pragma once
 
 #include "vw/core/label_type.h"
@@ -17,7 +17,7 @@ struct json_format
 
 struct json_facts
 {
-  bool has_choice = false;  // the log says which actions there were or were chosen; without, VW skips the event
+  bool has_choice = false;  // the log lists the actions or the choice; otherwise VW skips the event
   size_t num_actions = 0;
 };
 

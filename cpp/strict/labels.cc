@@ -28,12 +28,12 @@ namespace
 bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 
 constexpr const char* NO_COST =
-    "the label has a probability and no cost. Give both, or neither to ask for a prediction.";
-constexpr const char* TWO_LABELS = "more than one action has a cost. Only the action that was chosen has one.";
+    "the label has a probability but no cost. Give both, or neither to ask for a prediction.";
+constexpr const char* TWO_LABELS = "more than one action has a cost. Give a cost for the chosen action only.";
 
 constexpr VW::string_view SHARED = VW::details::SHARED_TYPE;
 
-// `what` is how messages call the number, `expected` what it has to be.
+// `what` names the number in messages; `expected` says what it must be.
 float number_of(VW::string_view token, VW::string_view label, const char* what, const char* expected)
 {
   const auto value = number_in(token);
@@ -52,7 +52,7 @@ uint32_t action_number(VW::string_view token, VW::string_view label)
   if (token.empty() || token.size() > MOST_DIGITS || !digits)
   {
     refuse(
-        fmt::format("action {} in the label {} is unknown. Actions have numbers; those of --cb_explore K are "
+        fmt::format("action {} in the label {} is unknown. Actions are numbers; with --cb_explore K they are "
                     "numbered 1 to K.",
             quoted(token), quoted(label)));
   }
@@ -64,8 +64,8 @@ uint32_t action_number(VW::string_view token, VW::string_view label)
   const bool meant_shared = word.size() == SHARED.size() && strncasecmp(word.data(), SHARED.data(), word.size()) == 0;
   refuse(fmt::format("the label {} is not of the form action:cost:probability{}.{}", quoted(word),
       fixed_actions ? "" : " or shared",
-      fixed_actions && meant_shared ? " Lines of shared features belong to --cb_explore_adf."
-      : meant_shared                ? " Write 'shared' in small letters."
+      fixed_actions && meant_shared ? " Shared lines need --cb_explore_adf."
+      : meant_shared                ? " Write 'shared' in lower case."
                                     : " Leave the label out to ask for a prediction."));
 }
 
@@ -73,7 +73,7 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
 {
   VW::tokenize(':', word, tokens, /*allow_empty=*/true);
   VW::cb_class entry;
-  // The default, probability -1, is VW's mark for a line of shared features.
+  // The default, probability -1, is how VW marks a line of shared features.
   if (!fixed_actions && word == SHARED) { return entry; }
   const bool names_an_action = fixed_actions && tokens.size() == 1 && word != SHARED;
   if (tokens.empty() || (tokens.size() == 1 && !names_an_action) || tokens.size() > 3 || word.back() == ':' ||
@@ -81,7 +81,7 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   {
     refuse_form(word, fixed_actions);
   }
-  // Among several lines it is the line that says which action was chosen; the word is kept as VW keeps it.
+  // In an event of several lines, the line says which action was chosen. The word is kept as VW keeps it.
   entry.action = fixed_actions
                      ? action_number(tokens[0], word)
                      : static_cast<uint32_t>(VW::details::hashstring(tokens[0].data(), tokens[0].length(), 0));
@@ -94,7 +94,7 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
   }
   entry.cost =
       number_of(tokens[1], word, "cost", "one in [0, 1], or in the range that --cb_min_cost and --cb_max_cost declare");
-  // FLT_MAX is VW's mark for "no cost".
+  // FLT_MAX is how VW marks "no cost".
   if (entry.cost == FLT_MAX) { entry.cost = std::numeric_limits<float>::infinity(); }
   entry.probability = number_of(tokens[2], word, "probability", "one in (0, 1]");
   if (entry.probability == -1.f) { entry.probability = std::nextafter(-1.f, -2.f); }
@@ -105,7 +105,8 @@ void check_finite(VW::string_view token, VW::string_view label, const char* what
 {
   if (!std::isfinite(number_of(token, label, what, "a finite number")))
   {
-    refuse(fmt::format("{} {} in the label {} is not a finite number.", what, quoted(token), quoted(label)));
+    refuse(fmt::format(
+        "{} {} in the label {} is not a finite number. Give a finite one.", what, quoted(token), quoted(label)));
   }
 }
 
@@ -114,12 +115,14 @@ void check_probability(VW::string_view token, VW::string_view label)
   const float value = number_of(token, label, "probability", "one in (0, 1]");
   if (!(value >= 0.f && value <= 1.f))
   {
-    refuse(fmt::format("probability {} in the label {} is outside (0, 1].", quoted(token), quoted(label)));
+    refuse(fmt::format(
+        "probability {} in the label {} is outside (0, 1]. Log the probability with which the action was drawn.",
+        quoted(token), quoted(label)));
   }
 }
 
 // The slots of a conditional bandit are labelled "1:0.5:0.8,0:0.2", action:cost:probability and then
-// action:probability; those of slates "1:0.8,0:0.2". A slate's cost stands on its shared line, "shared 0.5".
+// action:probability; those of slates "1:0.8,0:0.2". A slate's cost is on its shared line, "shared 0.5".
 void check_words_of_slots(const std::vector<VW::string_view>& words, std::vector<VW::string_view>& tokens)
 {
   if (words.size() < 3) { return; }
@@ -152,7 +155,7 @@ void parse_slots_strictly(VW::polylabel& label, VW::reduction_features& features
   stock.parse_label(label, features, memory, names, words, logger);
 }
 
-// A label that is refused leaves the one before as it was.
+// A refused label leaves the previous one as it was.
 template <bool fixed_actions>
 void parse_label(VW::polylabel& label, VW::reduction_features&, VW::label_parser_reuse_mem& memory,
     const VW::named_labels*, const std::vector<VW::string_view>& words, VW::io::logger&)
@@ -201,7 +204,9 @@ size_t observed_action(const VW::multi_ex& lines, const cost_range& range)
   const size_t first = !lines.empty() && VW::ec_is_example_header_cb(*lines[0]) ? 1 : 0;
   if (first == 1 && lines[0]->l.cb.costs.size() > 1)
   {
-    refuse("its label belongs to no action. In JSON, _labelIndex says which action was chosen, from 0.");
+    refuse(
+        "its label belongs to no action. In JSON, give _labelIndex, the position of the chosen action, counted from "
+        "0.");
   }
   if (lines.size() == first) { refuse("it has no action. Give it at least one action."); }
   size_t found = NO_ACTION;
@@ -211,7 +216,7 @@ size_t observed_action(const VW::multi_ex& lines, const cost_range& range)
     {
       if (is_shared_mark(entry))
       {
-        refuse("shared features stand among the actions. Only the first line of an event is 'shared'.");
+        refuse("there is a shared line among the actions. Only the first line of an event can be 'shared'.");
       }
       if (says_nothing(entry))
       {
@@ -257,7 +262,7 @@ VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_a
   {
     case VW::label_type_t::CB:
       strict.parse_label = fixed_actions ? parse_label<true> : parse_label<false>;
-      // Among several lines VW takes a line without features and label for the end of the event, and asks this to tell.
+      // With several lines per event, VW asks this to tell an empty action from the end of the event.
       if (fixed_actions)
       {
         strict.test_label = [](const VW::polylabel&) { return false; };

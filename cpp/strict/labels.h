@@ -1,5 +1,5 @@
-// What the label of a logged event may say. VW's parsers and learners let many bad labels pass, or alter them in
-// silence; here each is refused by name.
+// What the label of a logged event may say. VW's parsers and learners accept many bad labels, or silently change them.
+// Here each is refused with its value.
 #pragma once
 
 #include "cost_range.h"
@@ -19,16 +19,16 @@ void check_observation(const VW::cb_class& observed, float weight, const cost_ra
 
 constexpr size_t NO_ACTION = SIZE_MAX;
 
-// The position of the action whose cost was observed, NO_ACTION where the event only asks for a prediction. `lines` are
-// the actions, with or without the line of shared features before them, which is not counted.
+// The position of the action whose cost was observed; NO_ACTION if the event only asks for a prediction. `lines` are
+// the actions. A line of shared features may precede them and is not counted.
 size_t observed_action(const VW::multi_ex& lines, const cost_range& range);
 
 // The same for an event of fixed actions, whose label names the action (from 1 to count).
 size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range);
 
-// VW's text parser turns a cost `nan` into 0 and forces probabilities into [0,1]. The parser this gives refuses what is
-// not a number and keeps the others as written, so that the checks above see them. It also marks as test examples what
-// a holdout set holds out and nothing else: VW marks every line without a label, and a label may come later, or on
-// another line. Labels other than those of contextual bandits, conditional ones and slates are left to VW.
+// VW's text parser turns a cost `nan` into 0 and clips probabilities to [0,1]. The parser that this returns refuses
+// what is not a number and keeps everything else as written, so that the checks above see it. It also marks nothing as
+// a test example but what a holdout set holds out: VW marks every line without a label, and a label may come later, or
+// on another line. All labels but those of contextual bandits, conditional bandits and slates are left to VW.
 VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions);
 }  // namespace vw_fastcb

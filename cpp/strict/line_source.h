@@ -1,5 +1,5 @@
-// The lines of a workspace's input. VW's own io_buf looks for the end of a line byte by byte, which took a tenth of the
-// time of learning from a log.
+// The lines of a workspace's input. VW's own io_buf searches for the end of a line byte by byte, which took a tenth of
+// the time of learning from a log.
 #pragma once
 
 #include "vw/common/vw_exception.h"
@@ -15,8 +15,8 @@ namespace vw_fastcb
 class line_source
 {
 public:
-  // The next line, without its end; false at the end of the input. It can be written over, and has room for a zero at
-  // its end. Waits for no more than the line: whoever feeds a pipe may wait for the answer.
+  // The next line, without its end; false at the end of the input. The caller may overwrite it, and it has room for a
+  // zero at its end. Waits for no more than the line, because whoever feeds a pipe may be waiting for the answer.
   bool next(VW::io_buf& input, char*& line, size_t& length)
   {
     size_t searched = _from;
@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  // Hands out what lies before `end`, less what belongs to no line: a byte-order mark, a carriage return.
+  // Returns what is before `end`, without a byte-order mark or a carriage return.
   void give(char*& line, size_t& length, size_t end)
   {
     constexpr const char* MARK = "\xef\xbb\xbf";
@@ -77,8 +77,8 @@ private:
   }
 
   std::vector<char> _buffer = std::vector<char>(1 << 16);
-  size_t _from = 0;  // what has been read and not given out lies from here
-  size_t _to = 0;    // to here
-  size_t _file = 0;  // the one that is being read
+  size_t _from = 0;  // what has been read but not returned starts here
+  size_t _to = 0;    // and ends here
+  size_t _file = 0;  // the file being read
 };
 }  // namespace vw_fastcb

@@ -1,4 +1,4 @@
-// Numbers in text, whatever the locale of the process writes for a decimal point.
+// Numbers in text, whatever decimal point the locale of the process uses.
 #pragma once
 
 #include "vw/common/string_view.h"
@@ -12,7 +12,7 @@
 
 namespace vw_fastcb
 {
-// The whole of `text` as a number in single precision; nothing where it is not one. Too large a number is infinite.
+// All of `text` as a number in single precision, or nothing if it is not one. A number that is too large is infinite.
 inline std::optional<float> number_in(VW::string_view text)
 {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') { text.remove_prefix(1); }
@@ -28,8 +28,8 @@ inline std::optional<float> number_in(VW::string_view text)
   return text[0] == '-' ? -size : size;
 }
 
-// For as long as it lives, this thread reads numbers as the "C" locale does. VW's own parsers fall back on strtof,
-// which stops at a decimal point where the process's locale has a comma.
+// While this lives, the thread reads numbers as in the "C" locale. VW's own parsers fall back on strtof, which stops at
+// a decimal point if the locale of the process has a comma.
 class c_locale
 {
 public:

@@ -16,7 +16,7 @@ using value = rapidjson::Value;
 
 void require(bool good, const char* name, const char* expected)
 {
-  if (!good) { refuse(fmt::format("{} is missing or of the wrong kind. Expected {}.", name, expected)); }
+  if (!good) { refuse(fmt::format("{} is missing or has the wrong type. Expected {}.", name, expected)); }
 }
 
 const value* find(const value& object, const char* name)
@@ -91,7 +91,7 @@ json_facts check_slates_json(const char* event, bool decision_service)
   if (decision_service) { check_log(document); }
   const auto* context = decision_service ? find(document, "c") : &document;
   require(context != nullptr && context->IsObject(), "c", "an object");
-  require(find(*context, "_slot_id") == nullptr, "_slot_id of the context", "it on actions only");
+  require(find(*context, "_slot_id") == nullptr, "_slot_id of the context", "_slot_id on actions only");
   check_context(*context);
   const auto* actions = find(*context, "_multi");
   const auto* outcomes = find(document, "_outcomes");

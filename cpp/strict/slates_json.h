@@ -1,5 +1,5 @@
-// VW reads slates from JSON without looking whether a value is there and of the right kind: a wrong one is read as
-// whatever lies in memory. Here it is refused by name.
+// VW reads slates from JSON without checking that a value is there and has the right type; it reads a wrong one as
+// whatever is in memory. Here it is refused by name.
 #pragma once
 
 #include "json_lines.h"

@@ -19,7 +19,7 @@ namespace
 using VW::ccb_example_type;
 using slates_type = VW::slates::example_type;
 
-// VW finds the lines of a slot by their place, and reads past the end where they stand in another order.
+// VW finds the lines of a slot by position, and reads past the end if they come in another order.
 template <typename Type>
 void check_order(const std::vector<Type>& types)
 {
@@ -29,7 +29,7 @@ void check_order(const std::vector<Type>& types)
   const bool sorted = std::is_sorted(types.begin(), types.end(), [&rank](Type a, Type b) { return rank(a) < rank(b); });
   if (!one_shared || !known || !sorted || types.back() != Type::SLOT)
   {
-    refuse("its lines must be one shared line, then the actions, then the slots, in this order.");
+    refuse("its lines are out of order. Give one shared line, then the actions, then the slots.");
   }
 }
 
@@ -42,11 +42,15 @@ void check_known(uint32_t action, size_t count, size_t slot)
   }
 }
 
-// What a label says of a slot: the action that was chosen first, then perhaps the others with their probabilities.
+// What a label says about a slot: the chosen action first, then possibly the others with their probabilities.
 void check_slot(
     const VW::action_scores& entries, float cost, float weight, size_t count, size_t slot, const cost_range& range)
 {
-  if (entries.empty()) { refuse(fmt::format("slot {} has a cost but does not say which action was chosen.", slot)); }
+  if (entries.empty())
+  {
+    refuse(fmt::format(
+        "slot {} has a cost but does not say which action was chosen. Give its action and probability.", slot));
+  }
   check_observation({cost, 0, entries[0].score}, weight, range);
   for (const auto& entry : entries)
   {
@@ -83,10 +87,8 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
     const auto chosen = label.outcome->probabilities[0].action;
     if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))
     {
-      refuse(
-          fmt::format("slot {} cannot have chosen action {}: a slot before chose it, or it is not among the actions "
-                      "that the slot may use.",
-              slot, chosen));
+      refuse(fmt::format(
+          "slot {} cannot have chosen action {}: an earlier slot chose it, or the slot may not use it.", slot, chosen));
     }
     taken[chosen] = true;
   }
@@ -107,7 +109,7 @@ void check_slates_event(const VW::multi_ex& lines, const cost_range& range)
     const size_t slot = label.type == slates_type::ACTION ? label.slot_id : i + slots - lines.size();
     if (slot >= slots)
     {
-      refuse(fmt::format("an action belongs to slot {}; the event has {}, numbered from 0.", slot, slots));
+      refuse(fmt::format("an action belongs to slot {}, but the event has {} slots, numbered from 0.", slot, slots));
     }
     if (label.type == slates_type::ACTION) { ++actions_of[slot]; }
     else if (shared.labeled)
@@ -116,7 +118,7 @@ void check_slates_event(const VW::multi_ex& lines, const cost_range& range)
     }
     else if (label.labeled)
     {
-      refuse(fmt::format("slot {} says what was chosen, but the shared line has no cost.", slot));
+      refuse(fmt::format("slot {} says what was chosen, but the shared line has no cost. Add it.", slot));
     }
   }
 }

@@ -1,6 +1,6 @@
-// Events of several slots, --ccb_explore_adf and --slates, checked as the user gave them. VW translates such an event
-// into one bandit event per slot and learns them one after another: a bad label found in the second slot would come too
-// late, and one that names an action which is not there would be dropped or land on another action.
+// Checks events with several slots, --ccb_explore_adf and --slates, as the user gave them. VW translates such an event
+// into one bandit event per slot and learns them in turn: it would find a bad label in the second slot too late, and
+// drop a label that names an unknown action or move it to another action.
 #pragma once
 
 #include "cost_range.h"

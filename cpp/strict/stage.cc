@@ -1,6 +1,6 @@
-// The top of the stack wherever --fastcb is used: a learner that changes nothing. It refuses bad events as the user
-// gave them, before any learner below may predict, learn or count. It also takes over reading and writing from VW:
-// whole events in, and probabilities out that can be logged back.
+// The top of the stack with --fastcb: a learner that changes nothing. It refuses bad events as the user gave them,
+// before any learner below can predict, learn or count. It also takes over reading and writing from VW: whole events
+// come in, and probabilities go out with enough digits to be logged back.
 #include "stage.h"
 
 #include "event_reader.h"
@@ -32,7 +32,7 @@ struct stage
   vw_fastcb::event_rules rules;
   bool skips_bad_events;
   learner* base;
-  vw_fastcb::event_reader* reader = nullptr;  // from when VW is ready to read
+  vw_fastcb::event_reader* reader = nullptr;  // set once VW is ready to read
 };
 
 void start_reading(stage& data)
@@ -48,7 +48,7 @@ vw_fastcb::event_reader& reader_of(stage& data)
   return *data.reader;
 }
 
-// By all of its lines: a caller may finish some of them only, or in another order.
+// Remembers every line: a caller may finish only some of them, or in another order.
 bool remember_refusal(stage& data, const VW::example& line) { return data.reader->remember_refusal(&line); }
 bool remember_refusal(stage& data, const VW::multi_ex& lines)
 {
@@ -65,7 +65,7 @@ bool forget_refusal(stage& data, const VW::multi_ex& lines)
   return news;
 }
 
-// VW counts lines when it sets them up, and holds out every Nth: refused ones must not move the others.
+// VW counts lines when it sets them up, and holds out every Nth. Refused lines must not shift the others.
 void count_for_holdout(stage& data, int lines)
 {
   auto& parser = *data.all->parser_runtime.example_parser;
@@ -89,7 +89,7 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
   }
 }
 
-// As VW writes them, with as many digits as it takes to read the same number again.
+// Like VW's output, but with enough digits to read back the same number.
 void add_line(std::string& text, const VW::action_scores& probabilities, const VW::v_array<char>& tag)
 {
   const char* delimiter = "";
@@ -118,7 +118,7 @@ std::string printed(const VW::multi_ex& lines, VW::prediction_type_t type)
   return text + '\n';
 }
 
-// VW counts and prints the event, but for the probabilities, which it would round.
+// VW counts and prints the event, except for the probabilities, which it would round.
 template <typename Event>
 void finish(VW::workspace& all, stage& data, Event& event)
 {

@@ -1,4 +1,4 @@
-// The setup of the strict stage, named as VW names those of its reductions.
+// The setup function of the strict stage, named like those of VW's reductions.
 #pragma once
 
 #include "vw/core/vw_fwd.h"

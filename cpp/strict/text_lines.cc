@@ -26,7 +26,7 @@ bool equal_but_for_case(VW::string_view word, VW::string_view other)
   return word.size() == other.size() && strncasecmp(word.data(), other.data(), word.size()) == 0;
 }
 
-// Words that begin a label. One that touches the bar was meant as a label and not as a tag.
+// Words that start a label. One that touches the bar was meant as a label, not as a tag.
 bool is_keyword(VW::string_view word)
 {
   for (const char* keyword : {"shared", "ccb", "slates", "slot", "action"})
@@ -36,14 +36,14 @@ bool is_keyword(VW::string_view word)
   return false;
 }
 
-// The number a word begins with, whatever stands behind it: a space that is none (U+00A0), a semicolon.
+// The number at the start of a word, whatever follows it: a no-break space (U+00A0), a semicolon.
 std::optional<float> leading_number(VW::string_view word)
 {
   return number_in(word.substr(0, std::min(word.find_first_not_of("0123456789.+-eE"), word.size())));
 }
 
-// action:cost:probability, or the beginning of it. A time of day, 12:30:15, is not: its last number is no probability.
-// What slots are labelled with is any mixture of numbers.
+// action:cost:probability, or the start of it. A time of day, 12:30:15, is not: its last number is no probability.
+// The labels of slots can be any mix of numbers.
 bool looks_like_a_label(VW::string_view word, VW::label_type_t labels)
 {
   if (labels != VW::label_type_t::CB)
@@ -86,23 +86,23 @@ void check_text_line(VW::string_view line, VW::label_type_t labels)
   {
     if (is_command(last)) { return; }
     if (line[0] == '{') { refuse("the line looks like JSON. Add --json or --dsjson to read it."); }
-    refuse(fmt::format("the line {} has no bar. Features stand behind one: write '{} |'.", quoted(line),
+    refuse(fmt::format("the line {} has no bar. Features come after one: write '{} |'.", quoted(line),
         line.size() < 20 ? std::string(line) : "label"));
   }
   const auto tab = head.find('\t');
   if (tab != NONE && head.find_first_not_of(" \t") < tab)
   {
-    refuse(
-        fmt::format("a tab stands before the bar in {}, and VW drops what is left of it. Use spaces.", quoted(line)));
+    refuse(fmt::format(
+        "there is a tab before the bar in {}, and VW ignores everything to its left. Use spaces.", quoted(line)));
   }
   if (last.empty() || last[0] == '\'') { return; }
   const auto before = head.substr(0, head.size() - last.size());
-  // Behind a label, 12:30:00 is a tag; with a point in it, it is a second label.
+  // After a label, 12:30:00 is a tag; with a decimal point, it is a second label.
   const bool may_be_tag = has_outcome(before, labels) && last.find('.') == NONE;
   if (is_keyword(last) || (looks_like_a_label(last, labels) && !may_be_tag))
   {
     refuse(
-        fmt::format("the label {} has no space between it and the bar, so that VW takes it for a tag. Write \"{} |\", "
+        fmt::format("the label {} has no space between it and the bar, so VW takes it for a tag. Write \"{} |\", "
                     "or \"'{}|\" if it is a tag.",
             quoted(last), std::string(last), std::string(last)));
   }

@@ -1,5 +1,5 @@
-// What a line of VW's text may look like before its first bar. VW takes a label for a tag where it touches the bar,
-// drops what stands before a tab, and reads a line without a bar as an action: here such lines are refused.
+// What a line of VW's text may look like before its first bar. VW reads a label that touches the bar as a tag, drops
+// everything before a tab, and reads a line without a bar as an action. Here such lines are refused.
 #pragma once
 
 #include "vw/common/string_view.h"

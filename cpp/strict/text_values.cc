@@ -22,7 +22,7 @@ bool ends_a_value(VW::string_view text, size_t at)
   return at >= text.size() || text[at] == ' ' || text[at] == '\t' || text[at] == '|' || text[at] == '\r';
 }
 
-// What follows a colon: VW reads nothing, a lone sign or a lone point as 0, and then drops the feature.
+// After a colon, VW reads nothing, a lone sign or a lone point as 0, and then drops the feature.
 void check_value_at(VW::string_view features, size_t at)
 {
   size_t digit = at;
@@ -51,11 +51,12 @@ void check_exponent_at(VW::string_view features, size_t e)
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   constexpr int LARGEST = 80;  // with the decimals, of which VW counts up to 35
   if (read.ec == std::errc() && read.ptr == digits.data() + digits.size() && std::abs(exponent) <= LARGEST) { return; }
-  refuse(fmt::format("the value {} has an exponent that VW cannot read. Expected a number in single precision, or 0.",
-      quoted(features.substr(first, last - first))));
+  refuse(
+      fmt::format("the value {} has an exponent that VW cannot read. Give a number that fits single precision, or 0.",
+          quoted(features.substr(first, last - first))));
 }
 
-// A colon that is not followed by a digit, and an e behind a digit, need a closer look.
+// A colon without a digit after it, and an e after a digit, need a closer look.
 void check_value_near(VW::string_view features, size_t i)
 {
   const char c = features[i];
@@ -68,7 +69,7 @@ void check_value_near(VW::string_view features, size_t i)
 }
 
 #ifdef __AVX2__
-// Which of the 32 characters from `at` on need one. The characters before and behind them are read, too.
+// Which of the 32 characters from `at` on need one. Also reads the characters just before and after them.
 uint32_t suspects(const char* at)
 {
   const auto load = [](const char* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); };
@@ -80,9 +81,9 @@ uint32_t suspects(const char* at)
   const auto here = load(at);
   const auto colon = _mm256_cmpeq_epi8(here, _mm256_set1_epi8(':'));
   const auto e = _mm256_cmpeq_epi8(_mm256_or_si256(here, _mm256_set1_epi8(0x20)), _mm256_set1_epi8('e'));
-  const auto no_digit_behind = _mm256_andnot_si256(between(load(at + 1), '0' - 1, '9' + 1), colon);
-  const auto behind_a_digit = _mm256_and_si256(between(load(at - 1), '.' - 1, '9' + 1), e);
-  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_or_si256(no_digit_behind, behind_a_digit)));
+  const auto no_digit_after = _mm256_andnot_si256(between(load(at + 1), '0' - 1, '9' + 1), colon);
+  const auto after_a_digit = _mm256_and_si256(between(load(at - 1), '.' - 1, '9' + 1), e);
+  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_or_si256(no_digit_after, after_a_digit)));
 }
 #endif
 }  // namespace
@@ -104,7 +105,7 @@ void check_text_values(VW::string_view features)
     const size_t last = features.size() - 1 - BLOCK;  // the last block overlaps the one before
     for (; i < last; i += BLOCK) { check_block(i); }
     check_block(last);
-    i = features.size() - 1;  // a block cannot look behind the last character
+    i = features.size() - 1;  // a block cannot look past the last character
   }
 #endif
   for (; i < features.size(); ++i) { check_value_near(features, i); }

@@ -17,14 +17,8 @@ class RowReader:
 
 class ArrayLearner:
     note: str
-    def __init__(
-        self,
-        arguments: list[Any],
-        offset: float = ...,
-        slope: float = ...,
-        draws: int | None = ...,
-        marks_missing: bool = ...,
-    ) -> None: ...
+    def __init__(self, arguments: list[Any]) -> None: ...
+    def use_as(self, offset: float, slope: float, draws: int | None, marks_missing: bool) -> None: ...
     @property
     def contexts(self) -> RowReader: ...
     @property

@@ -1,7 +1,8 @@
-"""The allocation rules, from predictions to probabilities, on arrays.
+"""The allocation rules on arrays: they turn predictions into probabilities.
 
-Each takes predictions in [0, 1] as an (A,) or (n, A) array, and `gamma`, a number or one for each row, from 0 (uniform)
-to infinity (greedy). The result has the same shape, in float64; each row is a pmf. The engine runs the same functions.
+Each rule takes predictions in [0, 1] as an (A,) or (n, A) array, and `gamma`, one number or one per row, from 0
+(uniform) to infinity (greedy). The result has the same shape, in float64, and each row is a pmf. The engine uses the
+same code.
 
     >>> from vw_fastcb import allocation
     >>> allocation.reweighted_igw([0.1, 0.2, 0.9], gamma=10).round(3)
@@ -47,7 +48,7 @@ def _allocate(rule: _Rule, name: str, predictions: ArrayLike, gamma: ArrayLike) 
         raise ValueError(f"{name} has the value {bad}; expected predictions in [0, 1].")
     gammas = np.asarray(gamma, dtype=np.float64)
     if gammas.shape not in ((), (len(rows),)):
-        raise ValueError(f"gamma has shape {gammas.shape}; expected one number, or one for each of {len(rows)} rows.")
+        raise ValueError(f"gamma has shape {gammas.shape}; expected one number, or one per row ({len(rows)}).")
     if not np.all(gammas >= 0):
         raise ValueError(f"gamma has the value {gammas.min()}; expected 0 or larger.")
     pmf = rule(np.ascontiguousarray(rows), np.ascontiguousarray(np.broadcast_to(gammas, len(rows))))

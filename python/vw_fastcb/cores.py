@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """The cores that the process may really use: those it may run on, and no more than its container's quota.
+    """The number of cores the process can really use: those it may run on, up to its container's quota.
 
-    `os.cpu_count()` counts the machine's. Threads beyond the usable ones only wait for each other.
+    `os.cpu_count()` counts all cores of the machine. Threads beyond the usable cores only wait for each other.
 
     Args:
         root: Where `/proc` and `/sys` are; for tests.
@@ -29,7 +29,7 @@ def usable_cores(root: Path = Path("/")) -> int:
 
 
 def _quota(root: Path) -> float:
-    """The smallest quota of the process's control groups and their parents, in cores; infinite without one."""
+    """The smallest quota of the process's control groups and their parents, in cores; infinite if there is none."""
     quotas = [math.inf]
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, group = line.split(":", 2)
@@ -40,7 +40,7 @@ def _quota(root: Path) -> float:
         else:
             continue
         here = mount / group.strip("/")
-        # Inside a container the group's own path may be the host's, and only the mount is there.
+        # Inside a container, the group's path may be the host's, and only the mount exists.
         quotas += [read(folder) for folder in (here, *here.parents) if folder == mount or mount in folder.parents]
     return min(quotas)
 
@@ -56,7 +56,7 @@ def _quota_v1(folder: Path) -> float:
 
 
 def _ratio(quota: str, period: str) -> float:
-    """Infinite where there is no quota: version 2 writes `max`, version 1 writes -1."""
+    """Infinite without a quota: version 2 writes `max`, version 1 writes -1."""
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) > 0 else math.inf
 
 

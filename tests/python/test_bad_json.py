@@ -97,23 +97,23 @@ DSJSON_LABELS = [
     ({"_label_probability": None}, f"probability.*{PROBABILITIES}"),
     ({"_labelIndex": 3}, "_labelIndex is 3 .*3 actions.*0 to 2"),
     ({"_labelIndex": 99}, "_labelIndex is 99 .*3 actions.*0 to 2"),
-    ({"_labelIndex": -1}, "-1"),
-    ({"_labelIndex": None, "_label_Action": 0}, "."),
-    ({"_labelIndex": None, "_label_Action": 4}, "."),
-    ({"_labelIndex": None, "_label_Action": 99}, "."),
+    ({"_labelIndex": -1}, "action -1 in _labelIndex is unknown"),
+    ({"_labelIndex": None, "_label_Action": 0}, "Give _labelIndex"),
+    ({"_labelIndex": None, "_label_Action": 4}, "Give _labelIndex"),
+    ({"_labelIndex": None, "_label_Action": 99}, "Give _labelIndex"),
     ({"_label_Action": 1.9}, "action 1.9 .*is unknown"),
     ({"_label_cost": None}, "its label has no cost"),
     ({"pdrop": 1}, "its pdrop is 1"),
     ({"pdrop": 1.5}, "its pdrop is 1.5"),
     ({"pdrop": -9}, "its pdrop is -9"),
     ({"c": None}, "a label and no context"),
-    ({"c": []}, "."),
+    ({"c": []}, "Expected an object at character"),
     ({"c": 5}, "Expected an object at character"),
     ({"c": "x"}, "Expected an object at character"),
     ({"c": {"_multi": [None, {"a": {"b": 1}}, {"a": {"c": 1}}]}}, "entry 0 of _multi is not an object"),
     ({"a": [2.5, 1, 3]}, "action 2.5 .*is unknown"),
-    ({"c": {"u": {"x": 1}, "_multi": []}}, "."),
-    ({"a": None, "c": {"u": {"x": 1}}}, "."),
+    ({"c": {"u": {"x": 1}, "_multi": []}}, "a label and no actions"),
+    ({"a": None, "c": {"u": {"x": 1}}}, "a label and no actions"),
 ]
 
 
@@ -133,7 +133,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_dsjson_is_refused_in_python(line: str, tmp_path: Path) -> None:
-    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, line, ".", tmp_path)
+    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, line, "it is not valid JSON. Expected", tmp_path)
 
 
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
@@ -178,7 +178,7 @@ def test_a_label_behind_its_context_is_refused(tmp_path: Path) -> None:
     """VW reads it too late and learns nothing."""
     event = json.loads(dsjson())
     behind = json.dumps({"c": event.pop("c"), **event})
-    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, behind, "stands behind the context", tmp_path)
+    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, behind, "comes after the context", tmp_path)
 
 
 @pytest.mark.parametrize("line", ["5", '"x"', "true", "null", "[1]"])

@@ -26,13 +26,13 @@ from bad_events import (
     object_event,
     workspace,
 )
-from support import Event, events, refused, run, write
+from support import Event, events, refused, run, run_program, write
 
 
 @cache
 def long_log(text: Callable[[Event], str]) -> tuple[list[str], str]:
-    """50,000 events as text: the first nine, and the rest."""
-    lines = [text(event) for event in events(50_000, seed=1)]
+    """5,000 events as text, far more than VW reads ahead: the first nine, and the rest."""
+    lines = [text(event) for event in events(5_000, seed=1)]
     return lines[:9], "".join(lines[9:])
 
 
@@ -67,7 +67,7 @@ def test_the_command_line_stops_at_a_bad_event(
     arguments = [*flags.split(), "--fastcb", "-f", str(model), "-p", str(tmp_path / "predictions")]
     started = time.monotonic()
     if way == "stdin":
-        result = run(*arguments, stdin="".join(lines), timeout=20)
+        result = run_program(*arguments, stdin="".join(lines), timeout=20)  # through a pipe
     else:
         write(data, lines)
         passes = ["--passes", "2", "--cache_file", str(tmp_path / "cache"), "-k"]
@@ -77,8 +77,9 @@ def test_the_command_line_stops_at_a_bad_event(
     assert re.search(message, result.stdout + result.stderr)
     assert re.search("This was event 10 of the input, lines? ", result.stdout + result.stderr)
     assert time.monotonic() - started < 10
-    assert not model.exists()
-    assert not Path(f"{model}.writing").exists()
+    left = {path.name for path in tmp_path.iterdir()}
+    # Neither a model nor the beginning of one; an unfinished cache is VW's.
+    assert left <= {"data", "cache.writing", "predictions"}, left
 
 
 def test_a_bad_event_leaves_the_model_of_an_earlier_run(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_bad_event_leaves_the_model_of_an_earlier_run(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_not_an_empty_log(tmp_path: Path) -> None:
-    assert f"-d {tmp_path} is a directory" in refused("--cb_explore", 4, "--fastcb", "-d", tmp_path)
+    assert f"-d {tmp_path} is a folder" in refused("--cb_explore", 4, "--fastcb", "-d", tmp_path)
 
 
 def test_predictions_that_cannot_be_written_are_an_error(tmp_path: Path) -> None:
@@ -138,7 +139,8 @@ LEAKS = [
 ]
 
 
-def test_a_hundred_thousand_bad_events_leave_memory_flat() -> None:
+@pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_bad_events_leave_memory_flat(count: int) -> None:
     spaces = [workspace(flags) for flags, _, _ in LEAKS]
 
     def give_all(rounds: int) -> None:
@@ -149,9 +151,9 @@ def test_a_hundred_thousand_bad_events_leave_memory_flat() -> None:
                 if not isinstance(event, str) and not (isinstance(event, list) and isinstance(event[0], str)):
                     vw.finish_example(event)
 
-    give_all(10_000 // len(LEAKS))
+    give_all(count // 10 // len(LEAKS))
     before = megabytes()
-    give_all(90_000 // len(LEAKS))
-    assert megabytes() - before < 4
+    give_all(count * 9 // 10 // len(LEAKS))
+    assert megabytes() - before < 4 * count / 100_000
     for vw in spaces:
         vw.finish()

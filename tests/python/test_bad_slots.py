@@ -109,7 +109,7 @@ def test_bad_slate(tmp_path, labels, message):
     ],
 )
 def test_lines_in_another_order_are_refused(tmp_path, flags, good, lines):
-    check_refusal(flags, good, lines, "its lines must be one shared line, then the actions", tmp_path)
+    check_refusal(flags, good, lines, "its lines are out of order. Give one shared line, then the actions", tmp_path)
 
 
 def test_an_action_of_an_unknown_slot_is_refused(tmp_path):
@@ -151,14 +151,14 @@ def conditional_log(**changes):
 GOOD_OUTCOME = {"_a": 0, "_p": 0.5}
 BAD_SLATES_JSON = {
     "malformed": (slates_log()[:-20] + "\n", "it is not valid JSON"),
-    "no context": (slates_log(c=None), "c is missing or of the wrong kind"),
-    "cost a word": (slates_log(_label_cost="cheap"), "_label_cost is missing or of the wrong kind"),
+    "no context": (slates_log(c=None), "c is missing or has the wrong type"),
+    "cost a word": (slates_log(_label_cost="cheap"), "_label_cost is missing or has the wrong type"),
     "cost outside": (slates_log(_label_cost=7), "cost 7 is outside [0, 1]"),
     "half an action": (slates_log(_outcomes=[GOOD_OUTCOME, {"_a": [0.9], "_p": [1]}]), "_a is missing"),
     "an action that wraps": (slates_log(_outcomes=[GOOD_OUTCOME, {"_a": [2**32], "_p": [1]}]), "_a is missing"),
     "no probability": (slates_log(_outcomes=[GOOD_OUTCOME, {"_a": [0]}]), "_p is missing"),
     "unknown action": (slates_log(_outcomes=[GOOD_OUTCOME, {"_a": 1, "_p": 1}]), "action 1 of slot 1 is unknown"),
-    "pdrop 1": (slates_log(pdrop=1), "pdrop is missing or of the wrong kind. Expected a number in [0, 1)"),
+    "pdrop 1": (slates_log(pdrop=1), "pdrop is missing or has the wrong type. Expected a number in [0, 1)"),
     "not an object": ("hello\n", "Expected an object at character 1, found 'hello'"),
 }
 
@@ -172,7 +172,7 @@ BAD_CCB_JSON = {
     "half an action": ([0.9], [1], "action 0.9 in _a is unknown"),
     "negative": ([-1], [1], "action -1 in _a is unknown"),
     "an action that wraps": ([2**32 + 1], [1], "is unknown. Actions are whole numbers"),
-    "nan": (["NaN"], [1], "_a holds something that is not a number"),
+    "nan": (["NaN"], [1], "_a contains something that is not a number"),
     "not there": ([3], [1], "action 3 of slot 1 is unknown"),
     "probability": ([1], [1.5], "probability 1.5"),
     "probability of another": ([1, 2], [0.6, -3], "probability -3 in _p is outside [0, 1]"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ok, refused, run
+from support import ok, refused, run_program
 from vw_fastcb import Workspace, __version__
 
 OLD = Path(__file__).parent.parent / "golden" / "models-0.1"
@@ -49,6 +49,6 @@ def test_a_model_of_a_later_version_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_the_program_tells_both_versions() -> None:
-    lines = run("--version").stdout.splitlines()
+    lines = run_program("--version").stdout.splitlines()
     assert lines[0].startswith("9.11.9")
     assert lines[1] == f"vw-fastcb {__version__}"

@@ -59,13 +59,14 @@ def predictions_while_learning(
 @EACH_RULE
 @pytest.mark.parametrize("door", ["--cb_explore_adf -q ua", "--cb_explore 5"])
 @pytest.mark.parametrize("regressor", ["", "--sgd", "--coin", "--ftrl", "--nn 3"])
-def test_extreme_features_and_learning_rates_give_pmfs(rule: str, door: str, regressor: str) -> None:
+@pytest.mark.parametrize("rounds", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_extreme_features_and_learning_rates_give_pmfs(rule: str, door: str, regressor: str, rounds: int) -> None:
     for seed in range(3):
         rng = random.Random(seed)
         rate = 10 ** rng.uniform(-3, 3)
         values = EXTREMES if seed else ("1", "0.5", "-2", "1e4")
         with workspace(f"{door} {rule} {regressor} -l {rate}") as vw:
-            assert_pmfs(predictions_while_learning(vw, 250, rng, values))
+            assert_pmfs(predictions_while_learning(vw, rounds, rng, values))
 
 
 @EACH_RULE
@@ -85,14 +86,15 @@ def test_extreme_features_and_learning_rates_give_pmfs(rule: str, door: str, reg
 )
 def test_extreme_flags_give_pmfs(rule: str, door: str, flags: str) -> None:
     with workspace(f"{door} {rule} {flags} -l 10") as vw:
-        assert_pmfs(predictions_while_learning(vw, 250, random.Random(7), ("1", "0.5", "-2", "1e4")))
+        assert_pmfs(predictions_while_learning(vw, 100, random.Random(7), ("1", "0.5", "-2", "1e4")))
 
 
 @EACH_RULE
 @pytest.mark.parametrize("door", ["--cb_explore_adf -q ua", "--cb_explore 5"])
-def test_thousands_of_updates_end_in_a_pmf(rule: str, door: str) -> None:
+@pytest.mark.parametrize("rounds", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_thousands_of_updates_end_in_a_pmf(rule: str, door: str, rounds: int) -> None:
     with workspace(f"{door} {rule} -l 100") as vw:
-        assert_pmfs(predictions_while_learning(vw, 3000, random.Random(11), ("1", "0.5", "2")))
+        assert_pmfs(predictions_while_learning(vw, rounds, random.Random(11), ("1", "0.5", "2")))
 
 
 @EACH_RULE
@@ -108,8 +110,8 @@ def test_one_action_is_certain(rule: str, trained: int) -> None:
 
 @EACH_RULE
 @pytest.mark.parametrize("epsilon", ["0", "0.05", "1"])
-def test_five_thousand_actions_give_a_pmf(rule: str, epsilon: str) -> None:
-    actions = 5000
+@pytest.mark.parametrize("actions", [2000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_thousands_of_actions_give_a_pmf(rule: str, epsilon: str, actions: int) -> None:
     lines = [f"|a a{a} w:{a % 7}" for a in range(actions)]
     asked = "\n".join(["shared |u x", *lines])
     with workspace(f"--cb_explore_adf {rule} --epsilon {epsilon} -q ua") as vw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support import Event, events, refused, run, write
+from support import Event, events, refused, run, run_program, write
 from vw_fastcb import Workspace
 
 DOORS = ["--cb_explore_adf", "--cb_explore 4"]
@@ -131,7 +131,7 @@ BETWEEN = [
 @pytest.mark.parametrize("flags", BETWEEN)
 def test_nothing_may_stand_between_fastcb_and_its_regressor(door, flags, tmp_path):
     message = refused(*door.split(), "--fastcb", *flags.split(), "-d", data(tmp_path, door))
-    assert "--fastcb stands on VW's regressor" in message
+    assert "--fastcb needs VW's regressor directly below it" in message
     assert flags.split()[0].lstrip("-") in message
 
 
@@ -177,9 +177,9 @@ def test_a_base_that_does_not_learn_each_event_once_is_refused(door, flags, tmp_
 
 @pytest.mark.parametrize("door", DOORS)
 def test_active_learning_is_refused_instead_of_waiting_for_a_connection(door, tmp_path):
-    result = run(*door.split(), "--fastcb", "--active", "--dry_run", "-d", data(tmp_path, door), timeout=3)
+    result = run_program(*door.split(), "--fastcb", "--active", "--dry_run", "-d", data(tmp_path, door), timeout=3)
     assert result.returncode == 1
-    assert "--fastcb" in result.stdout + result.stderr
+    assert "--fastcb cannot be combined with --active" in result.stdout + result.stderr
 
 
 def test_flipped_costs_are_refused_where_cbify_cannot_flip_them(tmp_path):
@@ -194,7 +194,7 @@ def test_flipped_costs_are_refused_where_cbify_cannot_flip_them(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--fastcb", "add --cb_explore_adf (actions with features of their own) or --cb_explore K"),
+        ("--fastcb", "add --cb_explore_adf (actions with their own features) or --cb_explore K"),
         ("--fastcb --oaa 4", "add --cb_explore_adf"),
         ("--fastcb_objective reward", "--fastcb_objective was given without --fastcb"),
         ("--fastcb_allocation igw --cb_explore_adf", "--fastcb_allocation was given without --fastcb"),

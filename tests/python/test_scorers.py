@@ -62,17 +62,26 @@ def compare_with_vw(tmp_path: Path, flags: str, log: list[str], rounding: float)
     assert features[0] == features[1]
 
 
-BASE_FLAGS = ["", "--sgd", "--adaptive", "--noconstant", "-b 10", "--initial_weight 0.1", "--power_t 0.3", "--l2 0.001"]
+BASE_FLAGS = [
+    "",
+    "--sgd",
+    "--adaptive",
+    "--noconstant",
+    "-b 10",
+    "--initial_weight 0.1 -b 12",
+    "--power_t 0.3",
+    "--l2 0.001",
+]
 
 
 @pytest.mark.parametrize("flags", BASE_FLAGS)
 def test_without_shared_features_and_interactions_scores_are_those_of_vw_bit_for_bit(tmp_path, flags):
-    compare_with_vw(tmp_path, flags, rich_events(300, shared=False), rounding=0)
+    compare_with_vw(tmp_path, flags, rich_events(150, shared=False), rounding=0)
 
 
 @pytest.mark.parametrize("flags", BASE_FLAGS)
 def test_shared_features_change_scores_by_rounding_only(tmp_path, flags):
-    compare_with_vw(tmp_path, flags, rich_events(300), ROUNDING)
+    compare_with_vw(tmp_path, flags, rich_events(150), ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +111,7 @@ def test_shared_features_change_scores_by_rounding_only(tmp_path, flags):
 )
 @pytest.mark.parametrize("shared", [True, False])
 def test_interactions_change_scores_by_rounding_only(tmp_path, flags, shared):
-    compare_with_vw(tmp_path, flags, rich_events(150, shared), ROUNDING)
+    compare_with_vw(tmp_path, flags, rich_events(80, shared), ROUNDING)
 
 
 @pytest.mark.parametrize("flags", ["", "-q ua", "-q um -q am", "-q uu"])
@@ -156,7 +165,7 @@ def test_slots_score_as_in_vw_bit_for_bit_and_audit_changes_nothing(tmp_path, fl
     draw = random.Random(0)
     log = [
         f"{draw.randint(1, 5)}:{draw.random():.3f}:0.2 |u {names('u', 5, draw)} |s {names('s', 2, draw)}\n"
-        for _ in range(200)
+        for _ in range(80)
     ]
     compare_audited(tmp_path, f"--cb_explore 5 --fastcb {flags}", log)
 
@@ -172,14 +181,14 @@ def compare_audited(tmp_path: Path, command: str, log: list[str]) -> None:
 
 @pytest.mark.parametrize("flags", ["", "-q ua", "-q um -q am", "--cubic uab", "-q uu", "-q ::"])
 def test_audit_does_not_change_the_pmf_of_actions_with_features(tmp_path, flags):
-    compare_audited(tmp_path, f"--cb_explore_adf --fastcb {flags}", rich_events(60))
+    compare_audited(tmp_path, f"--cb_explore_adf --fastcb {flags}", rich_events(20))
 
 
 def test_slots_wrap_around_the_end_of_the_weights_as_in_the_stack(tmp_path):
     """Many actions on few weights: the slots of most features run over the end."""
     for flags in ("", "-q uu"):
         compare_audited(
-            tmp_path, f"--cb_explore 100 --fastcb -b 9 {flags}", [e.fixed() for e in events(300, actions=100)]
+            tmp_path, f"--cb_explore 100 --fastcb -b 9 {flags}", [e.fixed() for e in events(100, actions=100)]
         )
 
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 import json
 import random
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import vowpalwabbit
 
 from support import Event, events, ok, write
-
-# One process for all: a workspace is finished before the next is made.
-STOCK_BATCH = """
-import json, sys, vowpalwabbit
-for name, arguments in json.load(sys.stdin):
-    print(name, file=sys.stderr, flush=True)
-    vowpalwabbit.Workspace(arg_list=arguments).finish()
-"""
 
 ADF = "--cb_explore_adf -d {data}/adf.txt -p {out}/p.txt -f {out}/model "
 FIXED = "-d {data}/fixed.txt -p {out}/p.txt -f {out}/model "
@@ -165,21 +156,21 @@ def arguments_of(case: str, data: Path, out: Path) -> list[list[str]]:
     return [[*shlex.split(line.format(data=data, out=out)), "--quiet"] for line in COMMANDS[case]]
 
 
-@pytest.fixture(scope="module")
-def stock_outputs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every case on the stock wheel: the folder of what it wrote."""
-    outputs = {case: tmp_path_factory.mktemp("stock") for case in COMMANDS}
-    jobs = [(case, line) for case, out in outputs.items() for line in arguments_of(case, data, out)]
-    result = subprocess.run(
-        [sys.executable, "-c", STOCK_BATCH],
-        input=json.dumps(jobs),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    return outputs
+def stock_output(case: str, data: Path, folder: Path) -> Path:
+    """The folder of what a case writes on the stock wheel."""
+    out = folder / "stock"
+    out.mkdir()
+    for arguments in arguments_of(case, data, out):
+        vowpalwabbit.Workspace(arg_list=arguments).finish()
+    return out
+
+
+def our_output(case: str, data: Path, folder: Path) -> Path:
+    out = folder / "ours"
+    out.mkdir()
+    for arguments in arguments_of(case, data, out):
+        ok(*arguments)
+    return out
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -187,26 +178,22 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_writes_what_the_stock_wheel_writes(
-    case: str, data: Path, stock_outputs: dict[str, Path], tmp_path: Path
-) -> None:
-    for arguments in arguments_of(case, data, tmp_path):
-        ok(*arguments)
-    ours, stock = written(tmp_path), written(stock_outputs[case])
+def test_writes_what_the_stock_wheel_writes(case: str, data: Path, tmp_path: Path) -> None:
+    ours, stock = written(our_output(case, data, tmp_path)), written(stock_output(case, data, tmp_path))
     assert ours["p.txt"].strip(), "nothing was predicted"
     assert sorted(ours) == sorted(stock)
     assert [name for name in ours if ours[name] != stock[name]] == []
 
 
-def test_a_model_crosses_over_between_the_stock_wheel_and_ours(
-    data: Path, stock_outputs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_model_crosses_over_between_the_stock_wheel_and_ours(data: Path, tmp_path: Path) -> None:
     """Ours goes on from a model of the stock wheel as the wheel itself does."""
-    first = stock_outputs["save and load"]
-    arguments = arguments_of("save and load", data, tmp_path)[1]
-    ok(*(first / "model" if word == str(tmp_path / "model") else word for word in arguments))
-    assert (tmp_path / "p2.txt").read_bytes() == (first / "p2.txt").read_bytes()
-    assert (tmp_path / "model2").read_bytes() == (first / "model2").read_bytes()
+    stock = stock_output("save and load", data, tmp_path)
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    arguments = arguments_of("save and load", data, ours)[1]
+    ok(*(stock / "model" if word == str(ours / "model") else word for word in arguments))
+    assert (ours / "p2.txt").read_bytes() == (stock / "p2.txt").read_bytes()
+    assert (ours / "model2").read_bytes() == (stock / "model2").read_bytes()
 
 
 # The data: small, and the same on every machine.

@@ -1,10 +1,12 @@
 """How VW's source is brought: the pinned release and nothing else, and a sentence that helps where it cannot be had."""
 
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -33,8 +35,34 @@ def test_a_cached_tarball_that_was_tampered_with_is_refused(release, tmp_path, m
         release.tarball()
 
 
-def test_a_users_tarball_is_unpacked_without_a_package_index(release, tmp_path, monkeypatch):
-    monkeypatch.setenv("VW_FASTCB_VW_SOURCE", str(shutil.copy(release.tarball(), tmp_path / "mine.tar.gz")))
+@pytest.fixture
+def small_tarball(release, tmp_path, monkeypatch):
+    """Stands for the release, which takes seconds to unpack: as large as the script needs, and pinned by its hash."""
+    path = tmp_path / "small.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        entry = tarfile.TarInfo(f"{release.NAME}/version.txt")
+        entry.size = len(release.VERSION)
+        tar.addfile(entry, io.BytesIO(release.VERSION.encode()))
+    monkeypatch.setattr(release, "SHA256", release.sha256(path))
+    return path
+
+
+@pytest.fixture(params=["small", pytest.param("real", marks=pytest.mark.slow)])
+def users_tarball(release, tmp_path, request):
+    if request.param == "small":
+        return request.getfixturevalue("small_tarball")
+    return shutil.copy(release.tarball(), tmp_path / "mine.tar.gz")
+
+
+def test_a_users_tarball_that_is_not_the_release_is_refused(release, small_tarball, monkeypatch):
+    monkeypatch.setenv("VW_FASTCB_VW_SOURCE", str(small_tarball))
+    monkeypatch.setattr(release, "SHA256", "0" * 64)
+    with pytest.raises(release.SourceNotFound, match=f"is not the release.*expected {'0' * 64}"):
+        release.source_tree(small_tarball.parent)
+
+
+def test_a_users_tarball_is_unpacked_without_a_package_index(release, users_tarball, tmp_path, monkeypatch):
+    monkeypatch.setenv("VW_FASTCB_VW_SOURCE", str(users_tarball))
     monkeypatch.setattr(release, "download", lambda _: pytest.fail("asked the package index"))
     tree = release.source_tree(tmp_path)
     assert (tree / "version.txt").read_text().strip() == release.VERSION

@@ -91,7 +91,7 @@ import importlib, sys, psutil
 module, flags, model, gives_back = sys.argv[1:]
 api = importlib.import_module(module)
 line = ["shared | u", "0:0.5:0.5 | a", "| b"] if "adf" in flags else "1:0.5:0.5 | a b c"
-with api.Workspace(flags) as vw:
+with api.Workspace(f"{flags} -b 10") as vw:  # few weights, so that what grows is a leak
     vw.learn(line)
     vw.save(model)
 
@@ -107,30 +107,30 @@ def reload():
 for _ in range(30):
     reload()
 before = psutil.Process().memory_info().rss
-for _ in range(200):
+for _ in range(80):
     reload()
 print((psutil.Process().memory_info().rss - before) / 2**20)
 """
 
 
 def growth_on_reload(module: str, flags: str, model: Path, gives_back: bool) -> float:
-    """By how many MB a process grows in 200 loads of a model, learning four events each time."""
+    """By how many MB a process grows in 80 loads of a model, learning four events each time."""
     command = [sys.executable, "-c", RELOAD, module, flags, str(model), str(gives_back)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
 def test_2516_loading_a_model_again_and_again_keeps_memory_flat(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=True) < 8
+    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=True) < 1
 
 
 def test_4713_stock_grows_on_reload_where_examples_are_not_given_back(tmp_path: Path) -> None:
-    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 15
+    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 10
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])
 def test_4713_memory_stays_flat_on_reload_where_examples_are_not_given_back(flags: str, tmp_path: Path) -> None:
-    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=False) < 8
+    assert growth_on_reload("vw_fastcb", flags, tmp_path / "model", gives_back=False) < 1
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 4 --fastcb --quiet"], ids=["adf", "fixed"])

@@ -10,11 +10,12 @@ from typing import Any
 
 import joblib
 
-from vw_fastcb.bakeoff.work import Outcome, Unit, run_unit
+from vw_fastcb.bakeoff.passes import Outcome, Unit, run_unit
 from vw_fastcb.cores import usable_cores
 
 BACKENDS = ("local", "dask", "ray")
-_RAY_UNITS = 16  # a worker
+_RAY_UNITS = 16  # per worker
+_CONNECT_SECONDS = 10
 
 
 class BadBackend(ValueError):
@@ -29,9 +30,9 @@ class Workers(AbstractContextManager["Workers"]):
 
     def __init__(self, backend: str = "local", jobs: int | None = None, address: str | None = None) -> None:
         if backend not in BACKENDS:
-            raise BadBackend(f"there is no backend '{backend}'; expected one of {', '.join(BACKENDS)}.")
+            raise BadBackend(f"there is no backend '{backend}'; choose one of {', '.join(BACKENDS)}.")
         if address and backend == "local":
-            raise BadBackend("--address is that of a Dask or Ray cluster: say --backend dask or --backend ray.")
+            raise BadBackend("--address names a Dask or Ray cluster: add --backend dask or --backend ray.")
         self.backend = backend
         self.jobs = jobs or usable_cores()
         self._address = address
@@ -66,7 +67,10 @@ class Workers(AbstractContextManager["Workers"]):
     def _connect_dask(self) -> None:
         distributed = _needed("distributed", "dask")
         if self._address:
-            client = distributed.Client(self._address)
+            try:
+                client = distributed.Client(self._address, timeout=_CONNECT_SECONDS)
+            except OSError as problem:
+                raise BadBackend(f"no Dask scheduler answers at {self._address}: {problem}") from problem
         else:
             client = distributed.Client(
                 n_workers=self.jobs, threads_per_worker=1, dashboard_address=None, set_as_default=False
@@ -79,10 +83,22 @@ class Workers(AbstractContextManager["Workers"]):
     def _connect_ray(self) -> None:
         ray = _needed("ray", "ray")
         if self._address:
-            ray.init(address=self._address, log_to_driver=False)
+            try:
+                ray.init(address=self._address, log_to_driver=False)
+            except ConnectionError as problem:
+                raise BadBackend(
+                    f"no Ray cluster lets us in at {self._address}: {problem}. If it asks for a token, set "
+                    "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as on the cluster."
+                ) from problem
             self.jobs = max(1, int(ray.cluster_resources().get("CPU", 1)))
         else:
-            ray.init(num_cpus=self.jobs, include_dashboard=False, log_to_driver=False, logging_level="error")
+            ray.init(
+                address="local",  # not one that happens to run on this machine
+                num_cpus=self.jobs,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+            )
         self._stack.callback(ray.shutdown)
         importlib.import_module("ray.util.joblib").register_ray()
         self._options = {"backend": "ray"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -11,10 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from vw_fastcb.bakeoff.notes import note_lines
 from vw_fastcb.bakeoff.runner import OnProgress, Progress
 
+_NOTES_SHOWN = 10  # of a set
 _SECONDS_BETWEEN_LINES = 30.0
+
+
+def note_lines(name: str, notes: Sequence[str]) -> Iterator[str]:
+    """One line per note; of many only the first."""
+    yield from (f"{name}: {note}" for note in notes[:_NOTES_SHOWN])
+    if len(notes) > _NOTES_SHOWN:
+        yield f"{name}: {len(notes) - _NOTES_SHOWN} more notes, which `fastcb bakeoff list --json` has"
 
 
 @contextmanager
@@ -55,7 +62,7 @@ def _bar(log: Console) -> Iterator[OnProgress]:
         def show(progress: Progress) -> None:
             if progress.phase not in tasks:
                 tasks[progress.phase] = bar.add_task(progress.phase, total=progress.work_total or 1, sets="")
-            work = progress.work if progress.passes_total else 1
+            work = progress.work if progress.work_total else 1
             bar.update(tasks[progress.phase], completed=work, sets=_counts(progress))
 
         yield show
@@ -74,7 +81,7 @@ class _Lines:
         now = time.monotonic()
         if progress.phase != self._phase:
             self._phase, self._started, self._printed = progress.phase, now, now
-            self._log.print(f"{progress.phase}: {progress.passes_total:,} passes to run")
+            self._log.print(f"{progress.phase}: {_to_do(progress)}")
         elif now - self._printed >= _SECONDS_BETWEEN_LINES and progress.work:
             self._printed = now
             done = progress.work / progress.work_total
@@ -82,5 +89,13 @@ class _Lines:
             self._log.print(f"{progress.phase} {done:.0%} {_counts(progress)} left {left}")
 
 
+def _to_do(progress: Progress) -> str:
+    return (
+        f"{progress.sets_total:,} sets" if progress.phase == "reading" else f"{progress.passes_total:,} passes to run"
+    )
+
+
 def _counts(progress: Progress) -> str:
-    return f"{progress.sets}/{progress.sets_total} sets {progress.passes:,} passes"
+    failed = f", {len(progress.failed)} failed" if progress.failed else ""
+    passes = "" if progress.phase == "reading" else f" {progress.passes:,} passes"
+    return f"{progress.sets}/{progress.sets_total} sets{passes}{failed}"

@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from vw_fastcb.bakeoff import analysis
-from vw_fastcb.bakeoff.algorithms import Configuration
 from vw_fastcb.bakeoff.backends import Workers
-from vw_fastcb.bakeoff.data import Dataset, Entry
-from vw_fastcb.bakeoff.effort import effort
-from vw_fastcb.bakeoff.grid import BadGrid, Grid
+from vw_fastcb.bakeoff.data import Dataset, Entry, Shape
+from vw_fastcb.bakeoff.grid import BadGrid, Configuration, Grid
+from vw_fastcb.bakeoff.passes import Outcome, Unit, effort, forget_datasets, run_unit
 from vw_fastcb.bakeoff.store import BadStore, DatasetInfo, PassResult, Store
-from vw_fastcb.bakeoff.work import Outcome, Unit, run_unit
 
 _UNIT = 9  # configurations of one algorithm: small enough to lose little, large enough to be worth sending
 _SECONDS_BETWEEN_COMMITS = 1.0
@@ -33,7 +31,6 @@ class Plan:
     orders: int = 1  # of the rows, on which the grid runs
     repeats: int = 3  # fresh shuffles of every set
     shuffles: int = 10  # fresh shuffles, with curves, of the sets that show most
-    curve_sets: int = 3
     max_rows: int | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # to be noted in the store
 
@@ -47,20 +44,22 @@ class Progress:
     """How far a phase of the run is. `work` is in the units of `effort`."""
 
     phase: str
-    units: list[Unit]
     work: float = 0.0
     work_total: float = 0.0
     passes: int = 0
     passes_total: int = 0
     sets_total: int = 0
     left_of_set: dict[str, int] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    """The sets of which a part failed: they are never finished."""
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """What one should know of the sets that are the user's own, as far as they were read."""
+    """What the user should know of their own sets, as far as they were read."""
 
     @property
     def sets(self) -> int:
         """How many data sets are finished."""
-        return self.sets_total - sum(left > 0 for left in self.left_of_set.values())
+        unfinished = {name for name, left in self.left_of_set.items() if left > 0} | self.failed
+        return self.sets_total - len(unfinished)
 
 
 OnProgress = Callable[[Progress], None]
@@ -71,12 +70,14 @@ def run(plan: Plan, store: Store, workers: Workers, on_progress: OnProgress) -> 
     _check_grid(plan.grid)
     _claim(store, plan)
     store.forget_broken()
-    entries = sorted(plan.entries, key=_effort_of_set, reverse=True)  # the largest first: the time left is known early
-    entries = _unchanged(entries, store)
+    forget_datasets()
+    entries = _usable(plan.entries, store, workers, on_progress)
+    entries = sorted(entries, key=_effort_of_set, reverse=True)  # the largest first: the time left is known early
     for phase, units in (("grid", _grid_units), ("fresh shuffles", _fresh_units)):
-        progress = _planned(phase, list(units(entries, plan, store)), len(entries))
+        work = list(units(entries, plan, store))
+        progress = _planned(phase, work, len(entries))
         on_progress(progress)
-        _run_phase(progress, store, workers, on_progress)
+        _run_phase(work, progress, store, workers, on_progress)
 
 
 def _check_grid(grid: Grid) -> None:
@@ -123,27 +124,60 @@ def _claim(store: Store, plan: Plan) -> None:
     store.set_meta({**plan.facts, **mine})
 
 
-def _unchanged(entries: Iterable[Entry], store: Store) -> list[Entry]:
-    """The entries without those files whose data are not those of the earlier results."""
-    fingerprints = _fingerprints(store)
-    same = []
-    for entry in entries:
-        # Built-in sets are compared when they are loaded; a file may have changed though nothing is left to run on it.
-        earlier = fingerprints.get(entry.name) if entry.shape is None else None
-        info = run_unit(Unit(entry, (), (), seed=0)).info if earlier else None
-        if info is None or info.fingerprint == earlier:
-            same.append(entry)
+def _usable(entries: Sequence[Entry], store: Store, workers: Workers, on_progress: OnProgress) -> list[Entry]:
+    """The sets to run. Your own data are read once before anything runs, so that what cannot be used is known early.
+
+    Left out, with the reason in the store: what cannot be read, the same data under another name, and files whose data
+    are not those of earlier results. Built-in sets are known from the index, and compared when they are loaded.
+    """
+    usable = [entry for entry in entries if entry.shape is not None]
+    earlier = _fingerprints(store)
+    first_of = {fingerprint: name for name, fingerprint in reversed(earlier.items())}
+    first_of |= {entry.shape.fingerprint: entry.name for entry in usable if entry.shape and entry.shape.fingerprint}
+    own = [entry for entry in entries if entry.shape is None]
+    outcomes = _read_all(own, workers, on_progress)
+    for entry in own:
+        info, reason = outcomes[entry.name].info, outcomes[entry.name].broken
+        if info is not None and earlier.get(entry.name, info.fingerprint) != info.fingerprint:
+            reason = _changed(entry.name)
+        elif info is not None and first_of.setdefault(info.fingerprint, entry.name) != entry.name:
+            reason = same_data(entry.name, first_of[info.fingerprint])
+        if info is None or reason is not None:
+            store.add_broken(entry.name, entry.source, reason or "")
         else:
-            store.add_broken(entry.name, entry.source, _changed(entry.name))
-    return same
+            shape = Shape(info.rows, info.columns, info.classes, (), info.subset_of, info.fingerprint)
+            usable.append(replace(entry, shape=shape))
+    return usable
+
+
+def _read_all(entries: list[Entry], workers: Workers, on_progress: OnProgress) -> dict[str, Outcome]:
+    """Reads sets of which nothing is known yet, by the hands of the workers."""
+    outcomes: dict[str, Outcome] = {}
+    progress = Progress("reading", work_total=len(entries), sets_total=len(entries))
+    if entries:
+        on_progress(progress)
+        for outcome in workers.run(Unit(entry, (), (), seed=0) for entry in entries):
+            name = outcome.unit.entry.name
+            outcomes[name] = outcome
+            progress.work += 1
+            progress.notes[name] = outcome.notes
+            if outcome.broken:
+                progress.failed.add(name)
+            on_progress(progress)
+    return outcomes
 
 
 def _fingerprints(store: Store) -> dict[str, str]:
     return dict(store.datasets()[["name", "fingerprint"]].itertuples(index=False))
 
 
+def same_data(name: str, first: str) -> str:
+    """Why a set is left out that is there under another name."""
+    return f"{name}: the same data as {first}, which is counted once."
+
+
 def _changed(name: str) -> str:
-    return f"{name}: the data are not those of the earlier results. Choose another --out."
+    return f"{name}: its data have changed since the earlier results. Choose another --out."
 
 
 def _grid_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator[Unit]:
@@ -162,7 +196,7 @@ def _fresh_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator
     planned = pd.MultiIndex.from_frame(results[["algorithm", "configuration", "step"]]).isin(list(known))
     results = results[(results["shuffle"] == 0) & planned]  # the store may have those of a larger grid
     best_of = analysis.best_configurations(results)
-    drawn = set(analysis.curve_sets(results, datasets, plan.curve_sets)) if plan.shuffles and len(results) else set()
+    drawn = set(analysis.curve_sets(results, datasets)) if plan.shuffles and len(results) else set()
     for entry in entries:
         with_curves = entry.name in drawn
         count = max(plan.repeats, plan.shuffles) if with_curves else plan.repeats
@@ -178,7 +212,7 @@ def _fresh_units(entries: Iterable[Entry], plan: Plan, store: Store) -> Iterator
 
 
 def _planned(phase: str, units: list[Unit], sets: int) -> Progress:
-    progress = Progress(phase, units, sets_total=sets)
+    progress = Progress(phase, sets_total=sets)
     for unit in units:
         progress.work_total += _effort_of(unit)
         progress.passes_total += len(unit.configurations) * len(unit.shuffles)
@@ -186,16 +220,16 @@ def _planned(phase: str, units: list[Unit], sets: int) -> Progress:
     return progress
 
 
-def _run_phase(progress: Progress, store: Store, workers: Workers, on_progress: OnProgress) -> None:
+def _run_phase(units: list[Unit], progress: Progress, store: Store, workers: Workers, on_progress: OnProgress) -> None:
     writer = _Writer(store)
     try:
-        for outcome in workers.run(progress.units):
+        for outcome in workers.run(units):
             writer.take(outcome)
             progress.work += _effort_of(outcome.unit)
             progress.passes += len(outcome.passes)
             progress.left_of_set[outcome.unit.entry.name] -= 1
-            if outcome.unit.entry.shape is None:
-                progress.notes[outcome.unit.entry.name] = outcome.notes
+            if outcome.broken:
+                progress.failed.add(outcome.unit.entry.name)
             on_progress(progress)
     finally:
         writer.commit()

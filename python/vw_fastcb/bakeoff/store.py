@@ -35,6 +35,20 @@ class BadStore(ValueError):
 
 
 @dataclass(frozen=True)
+class Run:
+    """All that a store holds."""
+
+    results: pd.DataFrame
+    """A row for each pass, with its loss."""
+    curves: pd.DataFrame
+    """The passes whose curves were kept; `losses` as `pack` gives it."""
+    datasets: pd.DataFrame
+    broken: pd.DataFrame
+    """The sets that could not be used, and why."""
+    meta: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class DatasetInfo:
     """A row of the table `datasets`."""
 
@@ -64,7 +78,7 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class PassResult:
-    """One pass of one configuration. `losses` has one 0 or 1 a round, compressed, where the curve is wanted."""
+    """One pass of one configuration. `losses` has a 0 or 1 for each round, compressed, where the curve is wanted."""
 
     dataset: str
     algorithm: str
@@ -86,6 +100,22 @@ def pack(losses: NDArray[np.uint8]) -> bytes:
     return zlib.compress(losses.tobytes(), 9)
 
 
+def unpack(losses: bytes) -> NDArray[np.uint8]:
+    """The other way round."""
+    return np.frombuffer(zlib.decompress(losses), np.uint8)
+
+
+def load_run(path: Path) -> Run:
+    """Reads a store, which may belong to a bake-off that still runs."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no bake-off store at {path}: run `fastcb bakeoff` first")
+    with Store(path) as store:
+        run = store.run()
+    if run.results.empty:
+        raise ValueError(f"the store {path} has no results yet: let `fastcb bakeoff` run for a while")
+    return run
+
+
 class Store:
     """Opens or makes a store. Use it from one thread."""
 
@@ -100,7 +130,7 @@ class Store:
         except sqlite3.DatabaseError as problem:
             self._connection.close()
             raise BadStore(
-                f"{path} is not a store of a bake-off ({problem}). Move it away, or choose another --out."
+                f"{path} is not the store of a bake-off ({problem}). Move it away, or choose another --out."
             ) from problem
 
     def __enter__(self) -> Self:
@@ -115,7 +145,6 @@ class Store:
         """Appends passes, all or none. A pass that is there already is an error, unless it brings its curve."""
         with self._connection:
             for info, passes in batches:
-                self._connection.execute("DELETE FROM broken WHERE name = ?", (info.name,))
                 self._connection.execute(
                     "INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(info).values())
                 )
@@ -128,15 +157,30 @@ class Store:
                     if one.losses is not None:
                         self._connection.execute("INSERT INTO curves VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, one.losses))
 
+    def fill(self, run: Run) -> None:
+        """Puts a whole run into a store that has none, all or nothing."""
+        facts = run.datasets.astype(object).where(run.datasets.notna(), None)
+        with self._connection:
+            for table, frame in (
+                ("results", run.results),
+                ("curves", run.curves),
+                ("datasets", facts),
+                ("broken", run.broken),
+            ):
+                places = ", ".join("?" * frame.shape[1])
+                rows = zip(*(frame[column].tolist() for column in frame), strict=True)
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+        self.set_meta(run.meta)
+
     def forget_broken(self) -> None:
-        """Forgets which sets could not be used: each start tries them again."""
+        """Forgets which sets could not be used: each start tries them again, and notes what fails then."""
         with self._connection:
             self._connection.execute("DELETE FROM broken")
 
     def add_broken(self, name: str, source: str, reason: str) -> None:
-        """Notes why a set could not be used."""
+        """Notes why a set, or a part of its work, failed. Of several reasons the first stays."""
         with self._connection:
-            self._connection.execute("INSERT OR REPLACE INTO broken VALUES (?, ?, ?)", (name, source, reason))
+            self._connection.execute("INSERT OR IGNORE INTO broken VALUES (?, ?, ?)", (name, source, reason))
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         """Notes facts about the run."""
@@ -154,7 +198,7 @@ class Store:
         return self._frame("results", "dataset, algorithm, configuration, step, shuffle")
 
     def datasets(self) -> pd.DataFrame:
-        """The sets that were run, by name."""
+        """The sets that could be read, by name."""
         return self._frame("datasets", "name")
 
     def broken(self) -> pd.DataFrame:
@@ -165,12 +209,13 @@ class Store:
         """Facts about the run."""
         return dict(self._connection.execute("SELECT key, value FROM meta ORDER BY key"))
 
-    def curves(self, dataset: str) -> dict[tuple[str, int], NDArray[np.uint8]]:
-        """The loss of each round of the passes whose curves were kept, by algorithm and shuffle."""
-        rows = self._connection.execute(
-            "SELECT algorithm, shuffle, losses FROM curves WHERE dataset = ? ORDER BY algorithm, shuffle", (dataset,)
-        )
-        return {(name, shuffle): np.frombuffer(zlib.decompress(losses), np.uint8) for name, shuffle, losses in rows}
+    def curves(self) -> pd.DataFrame:
+        """The passes whose curves were kept, with the loss of each round as `pack` gives it."""
+        return self._frame("curves", "dataset, algorithm, configuration, step, shuffle")
+
+    def run(self) -> Run:
+        """All of it."""
+        return Run(self.results(), self.curves(), self.datasets(), self.broken(), self.meta())
 
     def _frame(self, table: str, order: str) -> pd.DataFrame:
         return pd.read_sql(f"SELECT * FROM {table} ORDER BY {order}", self._connection)

@@ -1,4 +1,4 @@
-"""`fastcb bakeoff` in the terminal: progress, what went wrong, what came out."""
+"""`fastcb bakeoff` in the terminal: runs, reports, exports and imports, with their summaries and errors."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import shlex
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pandas as pd
 from rich.console import Console
 
 from vw_fastcb.bakeoff import analysis
 from vw_fastcb.bakeoff.backends import BadBackend, Workers
-from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
 from vw_fastcb.bakeoff.grid import BadGrid, find_grid
 from vw_fastcb.bakeoff.progress import shown
 from vw_fastcb.bakeoff.runner import OnProgress, Plan, Progress, run
-from vw_fastcb.bakeoff.store import FILE, BadStore, Store
+from vw_fastcb.bakeoff.selection import NoDatasets, Sources, chosen_entries
+from vw_fastcb.bakeoff.store import FILE, BadStore, Store, load_run
 
 _SECONDS_BETWEEN_NOTES = 2.0
+_BEST_SHOWN = 5  # sets of which the best configuration is printed
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def run_bakeoff(request: Request) -> int:
         log.print(f"fastcb bakeoff: {request.out / FILE}: {problem}")
         _leave(1)
     except KeyboardInterrupt:
-        log.print(f"Stopped. What was done is in {request.out / FILE}; the same command goes on from there.")
+        log.print(f"Stopped. What was done is in {request.out / FILE}; the same command carries on from there.")
         _leave(130)
 
 
@@ -78,16 +79,50 @@ def _leave(code: int) -> NoReturn:
 
 def run_report(folder: Path) -> int:
     """Writes the report of a store; returns the exit code."""
+    return _said("report", folder, lambda: f"Report: {_write_report(folder)}")
+
+
+def run_export(file: Path, folder: Path) -> int:
+    """Writes the results of a store as a Parquet file; returns the exit code."""
+
+    def export() -> str:
+        from vw_fastcb.bakeoff.parquet import write_parquet  # noqa: PLC0415, takes a while to import
+
+        results = load_run(folder / FILE)
+        write_parquet(results, file)
+        return f"{len(results.results):,} passes of {folder / FILE} are in {file}."
+
+    return _said("export", folder, export)
+
+
+def run_import(file: Path, folder: Path) -> int:
+    """Makes a store from an exported Parquet file; returns the exit code."""
+
+    def bring_in() -> str:
+        from vw_fastcb.bakeoff.parquet import read_parquet  # noqa: PLC0415, as above
+
+        results = read_parquet(file)
+        with _alone_in(folder), Store(folder / FILE) as store:
+            if not store.results().empty:
+                raise BadStore(f"{folder / FILE} already has results. Choose another --out.")
+            store.fill(results)
+        return f"{len(results.results):,} passes of {file} are in {folder / FILE}."
+
+    return _said("import", folder, bring_in)
+
+
+def _said(command: str, folder: Path, work: Callable[[], str]) -> int:
+    """Does the work of a subcommand and prints what it says, be it why it failed; returns the exit code."""
     log = _plain(stderr=True)
     try:
-        page = _write_report(folder)
-    except (BadStore, FileNotFoundError, ValueError) as problem:
-        log.print(f"fastcb bakeoff report: {problem}")
-        return 1
+        sentence = work()
     except (sqlite3.Error, pd.errors.DatabaseError) as problem:
-        log.print(f"fastcb bakeoff report: {folder / FILE} is damaged, or not the store of a bake-off: {problem}")
+        log.print(f"fastcb bakeoff {command}: {folder / FILE} is damaged, or not the store of a bake-off: {problem}")
         return 1
-    _plain().print(f"Report: {page}")
+    except (OSError, ValueError) as problem:
+        log.print(f"fastcb bakeoff {command}: {problem}")
+        return 1
+    _plain().print(sentence)
     return 0
 
 
@@ -100,7 +135,7 @@ def _write_report(folder: Path) -> Path:
     # Here, because a run need not wait for the plotting library.
     from vw_fastcb.bakeoff import report  # noqa: PLC0415
 
-    return report.write(folder / FILE, folder)
+    return report.write(load_run(folder / FILE), folder)
 
 
 def _run(request: Request, log: Console) -> int:
@@ -140,7 +175,7 @@ def _run(request: Request, log: Console) -> int:
 def _alone_in(folder: Path) -> Iterator[None]:
     """Makes the folder, and keeps other bake-offs out of it; the system forgets the lock when the process ends."""
     if folder.exists() and not folder.is_dir():
-        raise BadStore(f"{folder} is a file. --out takes a folder, which is made where there is none.")
+        raise BadStore(f"{folder} is a file. --out takes a folder, which is created if it is not there.")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as lock:
         try:
@@ -203,26 +238,40 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _summary(store: Store, request: Request) -> dict[str, object]:
+def _summary(store: Store, request: Request) -> dict[str, Any]:
     passes, broken = store.results(), store.broken()
     results = analysis.mean_over_orders(passes)
     grid = results[results["shuffle"] == 0]
     tuned = grid.groupby(["algorithm", "dataset"])["loss"].min().groupby("algorithm").mean()
     return {
         "store": str(request.out / FILE),
-        "datasets": len(store.datasets()),
+        "datasets": passes["dataset"].nunique(),
         "passes": len(passes),
         "mean_loss_of_best_configurations": {str(name): round(float(loss), 5) for name, loss in tuned.items()},
+        "best": _best(grid),
         "curves": analysis.curve_sets(grid, store.datasets()) if len(grid) else [],
         "broken": dict(zip(broken["name"], broken["reason"], strict=True)),
     }
 
 
-def _print_summary(summary: dict[str, object], page: Path | None, seconds: float, log: Console) -> None:
+def _best(grid: pd.DataFrame) -> dict[str, dict[str, object]]:
+    """Of each set the bandit with the lowest loss, and the configuration that had it."""
+    if grid.empty:
+        return {}
+    best = analysis.best_bandits(grid).set_index("dataset")[["algorithm", "configuration", "step", "loss"]]
+    return {str(name): row.to_dict() for name, row in best.iterrows()}
+
+
+def _print_summary(summary: dict[str, Any], page: Path | None, seconds: float, log: Console) -> None:
     out = _plain()
-    for reason in summary["broken"].values():  # type: ignore[attr-defined]
-        log.print(f"skipped {reason}", style="yellow")
-    passes = f"{summary['passes']:,} passes over {summary['datasets']} data sets"
-    out.print(f"{passes} are in {summary['store']} ({seconds:.0f} s).")
+    for reason in summary["broken"].values():
+        log.print(f"left out: {reason}", style="yellow")
+    sets = "1 data set" if summary["datasets"] == 1 else f"{summary['datasets']} data sets"
+    out.print(f"{summary['passes']:,} passes over {sets} are in {summary['store']} ({seconds:.0f} s).")
+    if len(summary["best"]) <= _BEST_SHOWN:
+        for name, best in summary["best"].items():
+            configuration = f"{best['configuration']} " if best["configuration"] else ""
+            chosen = f"{best['algorithm']} {configuration}step={best['step']:g}"
+            out.print(f"{name}: the lowest loss is {best['loss']:.4f}, {chosen}.")
     if page is not None:
         out.print(f"Report: {page}")

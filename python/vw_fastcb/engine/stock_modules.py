@@ -1,8 +1,8 @@
 """Runs the modules of the installed `vowpalwabbit` package against this package's engine.
 
-The wheel's Python code speaks to its compiled core through `import pylibvw`. Executed here under a name of ours, with
-that import answered by our own `pylibvw`, it gives the whole Python API on our engine, and leaves the stock package as
-it is.
+The wheel's Python code reaches its compiled core through `import pylibvw`. Here it runs under our own module names, and
+that import returns our own `pylibvw`. The result is the whole Python API on our engine; the stock package stays as it
+is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def load_pylibvw() -> ModuleType:
 
 
 def _import(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-    """`import` as the stock modules are to see it: our engine and our package in place of the stock ones."""
+    """The `import` that the stock modules see: our engine and our package instead of the stock ones."""
     if level == 0 and name == "pylibvw":
         return load_pylibvw()
     if level == 0 and name.partition(".")[0] == "vowpalwabbit":
@@ -44,7 +44,7 @@ def _import(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any 
 
 
 def stock_source(module: str) -> Path:
-    """Where the installed `vowpalwabbit` keeps the source of one of its modules. Does not import it."""
+    """The source file of a module of the installed `vowpalwabbit`. Does not import it."""
     spec = importlib.util.find_spec("vowpalwabbit")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError("vw_fastcb needs the package vowpalwabbit, which is not installed: pip install vowpalwabbit")
@@ -52,10 +52,10 @@ def stock_source(module: str) -> Path:
 
 
 def run_stock_module(module: str, namespace: dict[str, Any]) -> None:
-    """Executes a stock module's source in `namespace`, the globals of the module of ours that stands for it."""
+    """Executes a stock module's source in `namespace`, the globals of our module that replaces it."""
     loader = importlib.machinery.SourceFileLoader(f"vowpalwabbit.{module}", str(stock_source(module)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an invalid escape in the wheel's code is not our user's affair
+        warnings.simplefilter("ignore")  # an invalid escape in the wheel's code does not concern our users
         code = loader.get_code(loader.name)
     assert code is not None
     namespace["__builtins__"] = {**vars(builtins), "__import__": _import}

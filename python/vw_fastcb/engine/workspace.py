@@ -1,4 +1,4 @@
-"""`Workspace` and `Example`: those of `vowpalwabbit` on this package's engine, without its leaks."""
+"""`Workspace` and `Example` of `vowpalwabbit` on this package's engine, without the memory leaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:  # the stock classes: pyvw is still loading
 
 
 class Example(_StockExample):  # type: ignore[misc]
-    """A drop-in for `vowpalwabbit.Example`. One made by `Workspace.parse` goes back to VW when nobody uses it."""
+    """A drop-in for `vowpalwabbit.Example`. One made by `Workspace.parse` returns to VW when nothing refers to it."""
 
     pooled = False
 
@@ -28,13 +28,13 @@ class Example(_StockExample):  # type: ignore[misc]
 class Workspace(_StockWorkspace):  # type: ignore[misc]
     """VW's engine with FastCB: a drop-in for `vowpalwabbit.Workspace`, with the same arguments and methods.
 
-    Where learning or predicting raises, as it does for every bad event with `--fastcb`, the examples that were made for
-    the call are given back to VW, and the model is as it was before.
+    If `learn` or `predict` raises, as it does for every bad event with `--fastcb`, the examples made for the call go
+    back to VW, and the model stays as it was.
 
     Args:
-        arg_str: VW's command line, for example "--cb_explore_adf --fastcb"; split at spaces.
+        arg_str: VW's command line, for example "--cb_explore_adf --fastcb"; it is split at spaces.
         enable_logging: Keep VW's log for `get_log`.
-        arg_list: The command line as a list of words, where some hold spaces.
+        arg_list: The command line as a list of words, for words that contain spaces.
         **kw: Further flags: `quiet=True` is "--quiet", `bit_precision=20` is "--bit_precision 20".
 
     Examples:
@@ -59,11 +59,11 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
             super().__init__(arg_str, enable_logging, arg_list, _existing_vw, **kw)
 
     def _parse(self, text: str) -> list[Any]:
-        """What `parse` calls; unlike VW's own it gives its examples back where the text cannot be parsed."""
+        """Called by `parse`. Unlike VW's own, it returns its examples to VW if the text cannot be parsed."""
         return _engine.parse_examples(self, text)
 
     def parse(self, str_ex: str | Sequence[str], labelType: int | None = None) -> Any:  # noqa: N803, VW's name
-        """Parses text to an example, or to a list of them where an event has several lines."""
+        """Parses text into an example, or into a list of examples if an event has several lines."""
         examples = super().parse(str_ex, labelType)
         for example in examples if isinstance(examples, list) else [examples]:
             example.pooled = True
@@ -96,7 +96,7 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
         return prediction
 
     def finish(self) -> None:
-        """Saves what the flags ask for and ends the workspace. Where that fails it raises, once."""
+        """Saves what the flags ask for and closes the workspace. If that fails, it raises once."""
         try:
             super().finish()
         except BaseException:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,10 @@ class Engine:
         return cls(learner, settings, _new_salt(settings.seed))
 
     @classmethod
-    def read(
-        cls, path: str | os.PathLike[str], settings: Settings, *, draws: int | None, note: dict[str, Any]
-    ) -> Engine:
-        """A model from a file whose note is known already."""
-        learner = _engine.ArrayLearner(_loading(path), *settings.units, draws, settings.missing == "mark")
+    def of_model(cls, model: Model, settings: Settings, draws: int | None) -> Engine:
+        """A model that was read from a file."""
+        learner, note = model.learner, model.note
+        learner.use_as(*settings.units, draws, settings.missing == "mark")
         for name, reader in (("contexts", learner.contexts), ("actions", learner.actions)):
             known = note.get("columns", {}).get(name)
             if known is not None:
@@ -182,16 +182,33 @@ class Engine:
 
 def new_learner(settings: Settings, bits: int | None = None) -> _engine.ArrayLearner:
     """A C++ learner that has learned nothing."""
-    return _engine.ArrayLearner(settings.arguments(bits), *settings.units, settings.seed, settings.missing == "mark")
+    learner = _engine.ArrayLearner(settings.arguments(bits))
+    learner.use_as(*settings.units, settings.seed, settings.missing == "mark")
+    return learner
 
 
-def read_model(path: str | os.PathLike[str], rewards: bool | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a model file says: the constructor's arguments, and its note."""
+@dataclass(frozen=True)
+class Model:
+    """A model file.
+
+    Attributes:
+        learner: The C++ learner that was read from it.
+        params: The arguments of `FastCB`'s constructor.
+        note: What `FastCB` noted in it; empty where it was made on the command line.
+    """
+
+    learner: _engine.ArrayLearner
+    params: dict[str, Any]
+    note: dict[str, Any]
+
+
+def read_model(path: str | os.PathLike[str], rewards: bool | None = None) -> Model:
+    """Reads a model file. `rewards` says what a model of the command line is to be used for."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
     if os.path.isdir(path):
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; expected a model file.")
-    found = _engine.ArrayLearner(_loading(path))
+    found = _engine.ArrayLearner(["-i", os.fsencode(path), *_LOADING])
     note: dict[str, Any] = json.loads(found.note) if found.note else {}
     made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
     if rewards is not None and rewards != made_for_rewards:
@@ -202,11 +219,7 @@ def read_model(path: str | os.PathLike[str], rewards: bool | None) -> tuple[dict
     params = {**params_of(found.kept_flags(), made_for_rewards), "bits": found.bits}
     if note:
         params |= {"action_names": note["action_names"], "missing": note["missing"]}
-    return params, note
-
-
-def _loading(path: str | os.PathLike[str]) -> list[Any]:
-    return ["-i", os.fsencode(path), *_LOADING]
+    return Model(found, params, note)
 
 
 def _new_salt(seed: int | None) -> bytes:

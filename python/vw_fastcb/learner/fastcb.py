@@ -590,10 +590,10 @@ class FastCB:
             RuntimeError: The file is damaged, or was not made by FastCB.
             ValueError: The model uses other namespaces than `x` and `a`, or `rewards` contradicts it.
         """
-        params, note = read_model(path, rewards)
-        learner = cls(**params, seed=seed)
+        model = read_model(path, rewards)
+        learner = cls(**model.params, seed=seed)
         settings = learner._settings()
-        learner._engine = Engine.read(path, settings, draws=settings.seed, note=note)
+        learner._engine = Engine.of_model(model, settings, settings.seed)
         return learner
 
     def close(self) -> None:
@@ -744,8 +744,7 @@ class FastCB:
             with tempfile.TemporaryDirectory() as scratch:
                 path = Path(scratch) / "model"
                 path.write_bytes(content)
-                _, note = read_model(path, None)
-                vars(self)["_engine"] = Engine.read(path, self._settings(), draws=draws, note=note)
+                vars(self)["_engine"] = Engine.of_model(read_model(path), self._settings(), draws)
 
     # Inside
 

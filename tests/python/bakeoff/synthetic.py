@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-import zlib
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from vw_fastcb.bakeoff.store import Run, pack
 
 RESULTS = ["dataset", "algorithm", "configuration", "step", "shuffle", "rounds", "loss"]
 
@@ -25,25 +24,22 @@ def datasets(names: Iterable[str], subset_of: dict[str, str] | None = None, rows
     return pd.DataFrame(facts, columns=columns)
 
 
-def write_store(
-    path: Path,
+def make_run(
     frame: pd.DataFrame,
-    facts: pd.DataFrame,
+    facts: pd.DataFrame | None = None,
     curves: Iterable[tuple[str, str, int, np.ndarray]] = (),
     meta: dict[str, str] | None = None,
     broken: Iterable[tuple[str, str, str]] = (),
-) -> Path:
-    """A store with the tables that a bake-off writes."""
-    connection = sqlite3.connect(path)
-    frame.to_sql("results", connection, index=False)
-    facts.to_sql("datasets", connection, index=False)
-    pd.DataFrame(broken, columns=["name", "source", "reason"]).to_sql("broken", connection, index=False)
-    pd.DataFrame((meta or {}).items(), columns=["key", "value"]).to_sql("meta", connection, index=False)
+) -> Run:
+    """What a store would hold."""
     rows = [
-        (dataset, algorithm, "", 0.5, shuffle, len(losses), zlib.compress(losses.astype(np.uint8).tobytes()))
+        (dataset, algorithm, "", 0.5, shuffle, len(losses), pack(losses.astype(np.uint8)))
         for dataset, algorithm, shuffle, losses in curves
     ]
-    columns = ["dataset", "algorithm", "configuration", "step", "shuffle", "rounds", "losses"]
-    pd.DataFrame(rows, columns=columns).to_sql("curves", connection, index=False)
-    connection.close()
-    return path
+    return Run(
+        frame,
+        pd.DataFrame(rows, columns=[*RESULTS[:-1], "losses"]),
+        datasets(sorted(set(frame["dataset"]))) if facts is None else facts,
+        pd.DataFrame(broken, columns=["name", "source", "reason"]),
+        meta or {},
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from bakeoff.synthetic import datasets, results
 from vw_fastcb.bakeoff.analysis import curve_sets, mean_curve
-from vw_fastcb.bakeoff.analysis.significance import CRITICAL
+from vw_fastcb.bakeoff.analysis.comparison import CRITICAL
 
 
 def test_a_curve_is_the_mean_of_the_running_means():

@@ -8,11 +8,18 @@ import pytest
 
 from bakeoff.synthetic import results
 from vw_fastcb.bakeoff.analysis import paper
-from vw_fastcb.bakeoff.analysis.averages import lstar_of
+from vw_fastcb.bakeoff.analysis.comparison import (
+    CRITICAL,
+    USUAL,
+    distance,
+    half_width,
+    head_to_head,
+    outcomes,
+    verdict,
+    where_it_wins,
+)
 from vw_fastcb.bakeoff.analysis.findings import learnable_sets
-from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL, distance, half_width, verdict
-from vw_fastcb.bakeoff.analysis.tables import head_to_head, outcomes, where_it_wins
-from vw_fastcb.bakeoff.analysis.tuning import rounds_of, tuned_losses
+from vw_fastcb.bakeoff.analysis.losses import lstar_of, rounds_of, tuned_losses
 
 
 def test_the_distance_is_the_gap_in_standard_errors():

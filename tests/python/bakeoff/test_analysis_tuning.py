@@ -6,16 +6,17 @@ import pytest
 
 from bakeoff.synthetic import RESULTS, datasets, results
 from vw_fastcb.bakeoff.analysis import best_configuration, best_configurations, choose_configuration, held_out_sets
-from vw_fastcb.bakeoff.analysis.averages import mean_losses, sensitivity
-from vw_fastcb.bakeoff.analysis.fresh import fresh_head_to_head, optimism
+from vw_fastcb.bakeoff.analysis.comparison import fresh_head_to_head, optimism
 from vw_fastcb.bakeoff.analysis.held_out import eliminate, over_draws
-from vw_fastcb.bakeoff.analysis.tuning import (
+from vw_fastcb.bakeoff.analysis.losses import (
     fixed_losses,
     incomplete_sets,
+    mean_losses,
     mean_over_orders,
     orders_of,
     parameters,
     rounds_of,
+    sensitivity,
     tuned_losses,
 )
 

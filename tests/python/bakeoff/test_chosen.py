@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vw_fastcb.bakeoff.chosen import NoDatasets, Sources, chosen_entries
-from vw_fastcb.bakeoff.listing import print_datasets
+from vw_fastcb.bakeoff.selection import NoDatasets, Sources, chosen_entries, print_datasets
 
 TABLE = "size,weight,species\n1,2,ant\n3,?,bee\n5,7,ant\n"
 
@@ -54,13 +53,13 @@ def test_all_unknown_names_are_told_with_those_that_are_like_them():
 @pytest.mark.parametrize(
     ("names", "options", "sentence"),
     [
-        ([""], {}, "--datasets was given an empty name"),
-        (["iris", " "], {}, "--datasets was given an empty name"),
-        ([], {"target": "species"}, "--target names a column in the files of --folder; give the folder, too"),
-        ([], {"openml_server": "http://localhost"}, "--openml-server .*; say which with --openml"),
-        ([], {"openml": ""}, "--openml was given an empty text"),
-        ([], {"openml": "abc,1"}, "ids of OpenML sets must be numbers between commas, .* 'abc' is none"),
-        ([], {"openml": "1 2x 3"}, "'2x' is none"),
+        ([""], {}, "--datasets has an empty name"),
+        (["iris", " "], {}, "--datasets has an empty name"),
+        ([], {"target": "species"}, "--target names a column in the files of --folder: give the folder, too"),
+        ([], {"openml_server": "http://localhost"}, "--openml-server is the server .*: give --openml, too"),
+        ([], {"openml": ""}, "--openml is empty; expected ids"),
+        ([], {"openml": "abc,1"}, "ids of OpenML sets must be numbers separated by commas, .* 'abc' is not one"),
+        ([], {"openml": "1 2x 3"}, "'2x' is not one"),
     ],
 )
 def test_options_that_say_nothing_are_refused(tmp_path, monkeypatch, names, options, sentence):
@@ -126,12 +125,14 @@ def test_a_list_of_unusable_sets_has_no_table_and_fails(tmp_path, capsys):
     code, out, err = listed(capsys, data)
 
     assert (code, out) == (1, "")
-    assert err.startswith("not usable: data/b[bold]x.csv: ")
+    assert err.startswith("left out: data/b[bold]x.csv: ")
     assert listed(capsys, data, as_json=True)[:2] == (1, "[]\n")
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path, capsys):
-    code, out, err = listed(capsys, folder_of(tmp_path / "data", "b[bold]x.csv", ":smile:.csv"))
+    data = folder_of(tmp_path / "data", "b[bold]x.csv", ":smile:.csv")
+    (data / ":smile:.csv").write_text(TABLE + "6,8,bee\n")
+    code, out, err = listed(capsys, data)
 
     assert code == 0
     assert "data/b[bold]x.csv " in out
@@ -139,3 +140,11 @@ def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path, capsys):
     assert "data/b[bold]x.csv: the class is" in err
     assert print_datasets(["[red]x"], Sources((tmp_path / "data",)), as_json=False) == 1
     assert "no data set is called [red]x" in capsys.readouterr().err
+
+
+def test_the_same_data_under_two_names_are_listed_once(tmp_path, capsys):
+    _, out, err = listed(capsys, folder_of(tmp_path / "data", "a.csv", "b.csv"))
+
+    assert "data/a.csv" in out
+    assert "data/b.csv" not in out
+    assert "left out: data/b.csv: the same data as data/a.csv, which is counted once." in err.splitlines()

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, folder
-from vw_fastcb.bakeoff.data.formats.target import choose
+from vw_fastcb.bakeoff.data.table import choose_target
 
 ROWS = 40
 SIZES = [float(i % 7) + 0.5 for i in range(ROWS)]
@@ -67,7 +67,7 @@ def test_the_target_can_be_named_or_numbered(tmp_path, target):
     ],
 )
 def test_y_is_the_class_only_at_an_end_and_class_target_and_label_anywhere(columns, target):
-    assert choose("a", columns.split(","), None) == target
+    assert choose_target("a", columns.split(","), None) == target
 
 
 def test_the_target_can_be_counted_from_the_end(tmp_path):
@@ -108,7 +108,7 @@ def test_the_first_note_says_which_column_is_the_class(tmp_path):
     csv, vw, npz = (entry.load().notes[0] for entry in folder(tmp_path))
 
     assert csv == "the class is the column 'outcome' (no, yes)"
-    assert vw == "the class is what stands first in a line (no, yes)"
+    assert vw == "the class is the label of each line (no, yes)"
     assert npz == "the class is the column 'y' (7 classes: 0, 1, 2, 3, 4, …)"
 
 
@@ -306,7 +306,7 @@ def test_wide_vw_text_stays_sparse(tmp_path):
 ARFF_HEAD = "@relation r\n@attribute a real\n@attribute class {x,y}\n@data\n"
 
 BROKEN = {
-    "empty.csv": (b"", r"0 line\(s\) of text"),
+    "empty.csv": (b"", r"has no line of text; expected a table"),
     "ragged.csv": (b"1,2,a\n3,4\n5,6,b\n", "ragged.csv: line 2 has 2 values, the others have 3"),
     "late.csv": (b"1,2,a\n" * 300 + b"1,2,3,4,b\n", "late.csv: line 301 has 5 values, the others have 3"),
     "late-short.csv": (b"1,2,a\n\n" * 300 + b"1,2\n" + b"3,4,b\n" * 9, "line 601 has 2 values, the others have 3"),
@@ -315,7 +315,7 @@ BROKEN = {
     "cut-comma.csv": (b"1,5;2,5;a\n" * 3 + b"1,5;2,5\n", "line 4 has 2 values, the others have 3"),
     "comment.csv": (b"# mine\n1,2,a\n3,4,b\n", "line 1 has 1 value, the others have 3. Take comments out"),
     "open-quote.csv": (b"1,2,a\n" * 3 + b'3,"4,b\n5,6,a\n', "line 4 has 2 values, the others have 3"),
-    "prose.csv": (b"No table.\nBut lines, with commas, in them.\nSome have, others not.\n", "no separator .* cuts"),
+    "prose.csv": (b"No table.\nBut lines, with commas, in them.\nSome have, others not.\n", "no separator .* splits"),
     "utf16.csv": ("x,class\n1,a\n2,b\n".encode("utf-16"), "is not text in UTF-8"),
     "bytes.csv": (bytes(range(128, 256)) * 4, "is not text in UTF-8"),
     "regression.csv": (b"".join(b"%d,%d.5\n" % (i, i) for i in range(50)), "looks like a number to predict"),
@@ -333,14 +333,14 @@ BROKEN = {
     "sparse-cut.arff": (ARFF_HEAD.encode() + b"{0 1, 1 y}\n{0 2, 1", "row 2 of .* is cut off or not sparse"),
     "sparse-far.arff": (ARFF_HEAD.encode() + b"{0 1, 7 y}\n", "names a column past the 2 declared"),
     "sparse-cell.arff": (ARFF_HEAD.encode() + b"{0 1, y}\n", "a cell that is not `index value`"),
-    "header.dat": (b"@relation r\n@attribute a\n@data\n1\n", "`@attribute name type` was expected"),
+    "header.dat": (b"@relation r\n@attribute a\n@data\n1\n", "expected `@attribute name type`"),
     "one-column.dat": (b"@relation r\n@attribute a real\n@data\n1\n", r"declares 1 column\(s\)"),
     "cut.npz": (b"PK\x03\x04 and no more", "is not an .npz file of plain arrays"),
     "cut.parquet": (b"PAR1 and no more", "is not a Parquet table that can be read"),
     "no-bar.vw": (b"1 x y\n", "line 1 of .* has no bar"),
-    "bandit.vw": (b"1:0.5:0.2 | x\n", "has the label '1:0.5:0.2'; a class was expected"),
+    "bandit.vw": (b"1:0.5:0.2 | x\n", "has the label '1:0.5:0.2'; expected a class"),
     "no-label.vw": (b"1 | x\n | y\n", "line 2 of .* has no label"),
-    "word.vw": (b"1 | x:two\n", "has 'x:two'; a number was expected behind the colon"),
+    "word.vw": (b"1 | x:two\n", "has 'x:two'; expected a number after the colon"),
     "nan.vw": (b"1 | x:nan\n2 | x\n", "is not a finite number"),
     "no-features.vw": (b"1 |\n2 |\n", "has no line with a feature"),
     "cut.vw.gz": (gzip.compress(vw_text().encode())[:100], "is damaged or not text"),
@@ -369,7 +369,7 @@ def test_arrays_that_do_not_fit_are_refused_with_their_shapes(tmp_path):
 
 def test_an_npz_file_with_other_arrays_says_which(tmp_path):
     np.savez(tmp_path / "a.npz", inputs=np.zeros((3, 2)), outputs=np.zeros(3))
-    with pytest.raises(BrokenDataset, match="holds inputs, outputs; the arrays X and y were expected"):
+    with pytest.raises(BrokenDataset, match="holds inputs, outputs; expected the arrays X and y"):
         only(tmp_path)
 
 
@@ -389,5 +389,5 @@ def test_folders_are_walked_and_other_files_passed_over(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(NotADirectoryError, match="is not a folder; the folder that holds your data files was expected"):
+    with pytest.raises(NotADirectoryError, match="is not a folder; expected the folder that holds your data files"):
         folder(tmp_path / "nowhere")

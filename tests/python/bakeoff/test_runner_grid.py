@@ -1,7 +1,6 @@
 import pytest
 
-from vw_fastcb.bakeoff.algorithms import BUILT_IN, Algorithm
-from vw_fastcb.bakeoff.grid import EXAMPLE, BadGrid, find_grid
+from vw_fastcb.bakeoff.grid import BUILT_IN, EXAMPLE, Algorithm, BadGrid, find_grid
 
 
 def test_the_papers_grid_has_108_configurations_of_each_igw_algorithm():

@@ -3,7 +3,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from vw_fastcb.bakeoff.store import BadStore, DatasetInfo, PassResult, Store, pack
+from vw_fastcb.bakeoff.store import BadStore, DatasetInfo, PassResult, Store, pack, unpack
 
 INFO = DatasetInfo("a/b", "somewhere", 3, 2, 2, 0.5, None, "f00d")
 
@@ -39,7 +39,8 @@ def test_a_curve_comes_back_as_it_was(tmp_path):
         store.add([(INFO, [one_pass(shuffle=2)])])
         store.add([(INFO, [one_pass(shuffle=2, losses=pack(losses))])])
         assert len(store.results()) == 1
-        np.testing.assert_array_equal(store.curves("a/b")["FastCB.L", 2], losses)
+        (kept,) = store.curves()["losses"]
+        np.testing.assert_array_equal(unpack(kept), losses)
         assert store.done("a/b", curves=True) == {one_pass(shuffle=2).key}
 
 
@@ -51,14 +52,17 @@ def test_the_order_of_the_results_does_not_depend_on_when_they_came(tmp_path):
         assert one.results().equals(other.results())
 
 
-def test_a_set_that_works_again_is_not_broken_any_more(tmp_path):
+def test_a_set_of_which_a_part_failed_stays_reported_when_other_parts_succeed(tmp_path):
     with Store(tmp_path / "s") as store:
-        store.add_broken("a/b", "somewhere", "no network")
+        store.add_broken("a/b", "somewhere", "the first reason")
         store.add([(INFO, [one_pass()])])
+        store.add_broken("a/b", "somewhere", "a later one")
+        assert store.broken()["reason"].tolist() == ["the first reason"]
+        store.forget_broken()
         assert store.broken().empty
 
 
 def test_a_file_that_is_no_store_is_refused_by_name(tmp_path):
     (tmp_path / "s").write_text("not a database, but longer than its header would have to be " * 4)
-    with pytest.raises(BadStore, match="is not a store of a bake-off"):
+    with pytest.raises(BadStore, match="is not the store of a bake-off"):
         Store(tmp_path / "s")

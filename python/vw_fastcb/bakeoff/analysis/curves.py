@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vw_fastcb.bakeoff.analysis.names import FASTCB, SQUARECB_LOGISTIC, rivals
-from vw_fastcb.bakeoff.analysis.significance import CRITICAL, distance, half_width
-from vw_fastcb.bakeoff.analysis.tuning import rounds_of, tuned_losses
+from vw_fastcb.bakeoff.analysis.comparison import CRITICAL, distance, half_width
+from vw_fastcb.bakeoff.analysis.losses import best_runs, rounds_of, tuned_losses
+from vw_fastcb.bakeoff.analysis.paper import FASTCB, SQUARECB_LOGISTIC, in_order, rivals
+from vw_fastcb.bakeoff.store import unpack
+
+SHOWN = 3  # sets
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,27 @@ def mean_curve(shuffles: Sequence[NDArray[np.uint8]]) -> Curve:
     return Curve(loss, half_width(loss, t * len(shuffles)), len(shuffles))
 
 
-def curve_sets(results: pd.DataFrame, datasets: pd.DataFrame, count: int = 3) -> list[str]:
+def drawn_curves(results: pd.DataFrame, datasets: pd.DataFrame, kept: pd.DataFrame) -> dict[str, dict[str, Curve]]:
+    """The curves to show of those that were kept: each algorithm's with its best configuration on the set.
+
+    A store may keep more, from starts in which other sets showed most or other configurations were best. `results` has
+    the grid as `mean_over_orders` gives it.
+    """
+    kept = kept.merge(best_runs(results)[["dataset", "algorithm", "configuration", "step"]])
+    there = set(kept["dataset"])
+    wanted = [name for name in curve_sets(results, datasets) if name in there]
+    others = [name for name in curve_sets(results, datasets, len(datasets)) if name in there]
+    drawn = {}
+    for name in wanted or others[:SHOWN]:
+        passes = kept[kept["dataset"] == name].sort_values("shuffle")
+        drawn[name] = {
+            algorithm: mean_curve([unpack(losses) for losses in passes.loc[passes["algorithm"] == algorithm, "losses"]])
+            for algorithm in in_order(passes["algorithm"])
+        }
+    return drawn
+
+
+def curve_sets(results: pd.DataFrame, datasets: pd.DataFrame, count: int = SHOWN) -> list[str]:
     """The sets that show most: the clearest wins of FastCB.L over SquareCB.L, and its clearest loss, as in the paper.
 
     A set whose base set or a sibling is already taken waits until nothing else is left. Without FastCB.L or without a

@@ -8,20 +8,29 @@ from dataclasses import dataclass
 import pandas as pd
 
 from vw_fastcb.bakeoff.analysis import paper
-from vw_fastcb.bakeoff.analysis.averages import lstar_of, mean_losses, sensitivity
-from vw_fastcb.bakeoff.analysis.fresh import fresh_head_to_head, optimism
+from vw_fastcb.bakeoff.analysis.comparison import (
+    CRITICAL,
+    SMALL_LSTAR,
+    USUAL,
+    fresh_head_to_head,
+    head_to_head,
+    optimism,
+    verdict,
+    where_it_wins,
+)
 from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets, over_draws
-from vw_fastcb.bakeoff.analysis.names import FASTCB, PAPER_TRIO, SUPERVISED, bandits, rivals
-from vw_fastcb.bakeoff.analysis.significance import CRITICAL, USUAL, verdict
-from vw_fastcb.bakeoff.analysis.tables import SMALL_LSTAR, head_to_head, where_it_wins
-from vw_fastcb.bakeoff.analysis.tuning import (
+from vw_fastcb.bakeoff.analysis.losses import (
     fixed_losses,
     incomplete_sets,
+    lstar_of,
+    mean_losses,
     mean_over_orders,
     orders_of,
     rounds_of,
+    sensitivity,
     tuned_losses,
 )
+from vw_fastcb.bakeoff.analysis.paper import FASTCB, PAPER_TRIO, SUPERVISED, bandits, rivals
 
 ONE_CLASS_RULES = 0.2
 """Below this majority error a set is easy only because one class rules."""

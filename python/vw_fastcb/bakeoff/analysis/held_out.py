@@ -14,9 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vw_fastcb.bakeoff.analysis.significance import verdict
-from vw_fastcb.bakeoff.analysis.tables import head_to_head
-from vw_fastcb.bakeoff.analysis.tuning import configuration_losses, rounds_of
+from vw_fastcb.bakeoff.analysis.comparison import head_to_head, verdict
+from vw_fastcb.bakeoff.analysis.losses import configuration_losses, rounds_of
 
 PAPER_SHARE = 200 / 516
 DRAWS = 20
@@ -29,13 +28,13 @@ def held_out_sets(datasets: pd.DataFrame, seed: int = 0) -> list[str]:
     """
     names = datasets.sort_values("name").reset_index(drop=True)
     family = names["subset_of"].where(names["subset_of"].notna(), names["name"])
-    families = sorted(family.unique())
+    members = {key: list(group) for key, group in names["name"].groupby(family)}
+    families = sorted(members)
     room = min(max(1, round(PAPER_SHARE * len(names))), len(names) - 1)
     drawn: list[str] = []
     for index in np.random.default_rng(seed).permutation(len(families)):
-        members = list(names.loc[family == families[index], "name"])
-        if len(members) <= room - len(drawn):
-            drawn += members
+        if len(members[families[index]]) <= room - len(drawn):
+            drawn += members[families[index]]
     return sorted(drawn)
 
 

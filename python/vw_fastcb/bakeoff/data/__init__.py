@@ -1,10 +1,9 @@
-"""The data of the bake-off: the built-in collection, a folder of one's own, and OpenML."""
+"""The data of the bake-off: the built-in collection, a folder of your own files, and OpenML."""
 
-from .builtin import builtin, missing_packages
+from .builtin import builtin, load_builtin, missing_packages
 from .dataset import BrokenDataset, Dataset, Entry, Shape
-from .folder import folder
-from .openml import openml
-from .openml_client import Manners
+from .files import folder
+from .openml import Manners, openml
 
 __all__ = [
     "BrokenDataset",
@@ -14,6 +13,7 @@ __all__ = [
     "Shape",
     "builtin",
     "folder",
+    "load_builtin",
     "missing_packages",
     "openml",
 ]

@@ -1,4 +1,4 @@
-"""What a data set of the bake-off is, and what stands for one that is not loaded yet."""
+"""What a data set of the bake-off is, what stands for one that is not loaded yet, and when two are the same."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Dataset:
         names = ", ".join(self.classes[:CLASSES_NAMED])
         if self.n_classes > CLASSES_NAMED:
             names = f"{self.n_classes} classes: {names}, …"
-        column = "what stands first in a line" if self.target is None else f"the column {self.target!r}"
+        column = "the label of each line" if self.target is None else f"the column {self.target!r}"
         return f"the class is {column} ({names})"
 
     @property
@@ -90,6 +90,7 @@ class Shape:
     classes: int
     class_shares: tuple[float, ...]
     subset_of: str | None = None
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -100,3 +101,30 @@ class Entry:
     source: str
     load: Callable[[], Dataset]
     shape: Shape | None = field(default=None, compare=False)
+
+
+def content_key(dataset: Dataset) -> str:
+    """The same text for two sets that differ in the order of rows or columns, or in numbering the classes, only."""
+    features = _canonical_columns(_dense(dataset))
+    classes = sorted(_digest(_sorted_rows(features[dataset.labels == label])) for label in range(dataset.n_classes))
+    return hashlib.sha256(" ".join(classes).encode()).hexdigest()
+
+
+def _dense(dataset: Dataset) -> NDArray[np.float32]:
+    features = dataset.features
+    dense = features if isinstance(features, np.ndarray) else features.toarray()
+    return np.asarray(dense, dtype=np.float32) + np.float32(0)  # -0.0 and 0.0 are the same value
+
+
+def _canonical_columns(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Columns in the order of a digest of their sorted values, which the order of the rows does not change."""
+    digests = [_digest(np.sort(column)) for column in features.T]
+    return features[:, np.argsort(digests, kind="stable")]
+
+
+def _sorted_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    return features[np.lexsort(features.T[::-1])]
+
+
+def _digest(array: NDArray[np.float32]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,60 +16,18 @@ from .dataset import BrokenDataset, Dataset
 
 MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<null>", "None", "<NA>"})
 NO_CLASS = MISSING - {"None", "null", "NULL"}  # in the column of the class these are words like others
+USUAL_TARGETS = ("class", "target", "label", "y")
 # csr costs eight bytes a nonzero value and four a row, dense four bytes a value; below this share of nonzeros
 # csr is less than half the size, and a learner that walks the nonzeros has less to do.
 SPARSE_BELOW = 0.25
+MANY_VALUES = 50  # of a column of text, from which on a remark says so
+FEWEST_IDS = 20  # rows, below which a column that counts them proves nothing
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D|$)")
+ID = re.compile(r"(^|[_\W])(id|index|key|row|number|nr|no)$|^id[_\W]", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """A numeric column, and where values were missing a second one that marks them."""
-
-    values: NDArray[np.float32]
-    missing: NDArray[np.bool_] | None
-
-    @property
-    def width(self) -> int:
-        """How many columns of the matrix it takes."""
-        return 1 if self.missing is None else 2
-
-    def nonzeros(self) -> int:
-        """How many values are not zero."""
-        marks = 0 if self.missing is None else int(np.count_nonzero(self.missing))
-        return int(np.count_nonzero(self.values)) + marks
-
-    def matrix(self) -> scipy.sparse.csc_matrix:
-        """As sparse columns."""
-        columns = [self.values] if self.missing is None else [self.values, self.missing.astype(np.float32)]
-        return scipy.sparse.csc_matrix(np.column_stack(columns))
-
-    def fill(self, dense: NDArray[np.float32]) -> None:
-        """Writes the columns into their place in a dense matrix."""
-        dense[:, 0] = self.values
-        if self.missing is not None:
-            dense[:, 1] = self.missing
-
-
-@dataclass(frozen=True)
-class OneHot:
-    """A categorical column: one column of the matrix a category."""
-
-    codes: NDArray[np.int64]
-    width: int
-
-    def nonzeros(self) -> int:
-        """One a row."""
-        return len(self.codes)
-
-    def matrix(self) -> scipy.sparse.csc_matrix:
-        """As sparse columns."""
-        ones = np.ones(len(self.codes), np.float32)
-        place = (np.arange(len(self.codes)), self.codes)
-        return scipy.sparse.csc_matrix((ones, place), shape=(len(self.codes), self.width))
-
-    def fill(self, dense: NDArray[np.float32]) -> None:
-        """Writes the columns into their place in a dense matrix of zeros."""
-        dense[np.arange(len(self.codes)), self.codes] = 1
+Columns: TypeAlias = NDArray[np.float32] | scipy.sparse.csc_matrix
+"""What a column of the table becomes: one or more columns of the matrix."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +58,13 @@ class Texts:
             return None
         return np.append(numbers, np.nan)[self.codes]
 
-    def one_hot(self) -> OneHot:
-        """A column of the matrix a value, in the order of their names; missing is a value of its own."""
+    def one_hot(self) -> scipy.sparse.csc_matrix:
+        """One column of the matrix per value, in the order of their names; missing is a value of its own."""
         texts = [*self.values, "?"] if (self.codes < 0).any() else self.values
         categories, merged = np.unique(np.array(texts, dtype=str), return_inverse=True)
-        return OneHot(merged.astype(np.int64)[self.codes], len(categories))
+        rows = len(self.codes)
+        place = (np.arange(rows), merged[self.codes])
+        return scipy.sparse.csc_matrix((np.ones(rows, np.float32), place), shape=(rows, len(categories)))
 
 
 def dataset_from_table(
@@ -138,11 +100,13 @@ def encode_labels(name: str, column: pd.Series) -> tuple[NDArray[np.int64], tupl
     texts = Texts.of(column, NO_CLASS)
     classes = sorted(set(texts.values), key=_natural_key)
     if len(classes) < 2:
-        raise BrokenDataset(f"{name}: the target has {len(classes)} class(es) in {len(column)} rows, 2 were expected.")
+        raise BrokenDataset(
+            f"{name}: the target has {len(classes)} class(es) in {len(column)} rows; expected at least 2."
+        )
     if _looks_continuous(classes, len(column)):
         raise BrokenDataset(
             f"{name}: the target column {column.name!r} has {len(classes)} different values in {len(column)} rows, "
-            "which looks like a number to predict rather than a class. Name the column of the class as the target."
+            "which looks like a number to predict rather than a class. Name the column of the class with --target."
         )
     number = {text: i for i, text in enumerate(classes)}
     return np.array([number[text] for text in texts.values], np.int64)[texts.codes], tuple(classes)
@@ -152,14 +116,14 @@ def encode_features(
     name: str, table: pd.DataFrame
 ) -> tuple[NDArray[np.float32] | scipy.sparse.csr_matrix, tuple[str, ...]]:
     """The matrix of the columns, and a remark for each thing done to them that one should know of."""
-    blocks: list[Numbers | OneHot] = []
+    blocks: list[Columns] = []
     remarks: list[str] = []
     for label in table.columns:
         block = _encode(name, table[label], remarks)
         if block is not None:
             blocks.append(block)
     if not blocks:
-        raise BrokenDataset(f"{name}: no column is left to learn from beside the target.")
+        raise BrokenDataset(f"{name}: there is no column to learn from besides the target.")
     return _assemble(blocks, len(table)), tuple(remarks)
 
 
@@ -172,10 +136,11 @@ def compact(features: scipy.sparse.csr_matrix) -> NDArray[np.float32] | scipy.sp
     return features
 
 
-def _encode(name: str, column: pd.Series, remarks: list[str]) -> Numbers | OneHot | None:
+def _encode(name: str, column: pd.Series, remarks: list[str]) -> Columns | None:
     """One column of the table; None, with a remark, where it says nothing."""
     if _is_numeric(column):
         numbers = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        remarks += _row_numbers(column.name, numbers)
         return _numbers(name, column.name, numbers, remarks)
     texts = Texts.of(column)
     numbers_of_text = None if isinstance(column.dtype, pd.CategoricalDtype) else texts.as_numbers()
@@ -187,7 +152,9 @@ def _encode(name: str, column: pd.Series, remarks: list[str]) -> Numbers | OneHo
     if not texts.values:
         remarks.append(_no_value(column.name))
         return None
-    return texts.one_hot()
+    columns = texts.one_hot()
+    remarks += _many_values(column.name, texts.values, columns.shape[1])
+    return columns
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -196,6 +163,25 @@ def _is_numeric(column: pd.Series) -> bool:
 
 def _no_value(label: object) -> str:
     return f"column {label!r} left out: it has no value"
+
+
+def _many_values(label: object, values: list[str], width: int) -> list[str]:
+    """A remark where a column of dates, or of names that hardly come twice, has become many features."""
+    if all(DATE.match(value) for value in values):
+        return [f"column {label!r}: its dates became {width} features, one per date; a month or a weekday may say more"]
+    if width <= MANY_VALUES:
+        return []
+    return [f"column {label!r} became {width} features, one per value; take it out if it names the rows"]
+
+
+def _row_numbers(label: object, numbers: NDArray[np.float64]) -> list[str]:
+    """A remark where a column of whole numbers seems to number the rows, or to name them."""
+    if len(numbers) < FEWEST_IDS or not np.all(numbers == np.floor(numbers)):
+        return []
+    named = ID.search(str(label)) and len(np.unique(numbers)) == len(numbers)
+    if not named and not np.all(np.diff(numbers) == 1):
+        return []
+    return [f"column {label!r} has a different whole number in every row; take it out if it names the rows"]
 
 
 def _natural_key(text: str) -> tuple[int, float, str]:
@@ -214,7 +200,7 @@ def _looks_continuous(classes: list[str], rows: int) -> bool:
     return bool(numbers.notna().all()) and (fractions or len(classes) > 50) and len(classes) > 0.2 * rows
 
 
-def _numbers(name: str, label: object, numbers: NDArray[np.float64], remarks: list[str]) -> Numbers | None:
+def _numbers(name: str, label: object, numbers: NDArray[np.float64], remarks: list[str]) -> Columns | None:
     """One column, and where a value is missing a second one that says so; a missing value becomes the mean."""
     missing = np.isnan(numbers)
     if missing.all():
@@ -227,20 +213,47 @@ def _numbers(name: str, label: object, numbers: NDArray[np.float64], remarks: li
             f"{name}: column {label!r} has an infinite value or one too large for single precision (3.4e38)."
         )
     if not missing.any():
-        return Numbers(filled, None)
+        return filled[:, None]
     remarks.append(f"column {label!r}: {int(missing.sum())} missing, replaced by the mean and marked")
-    return Numbers(filled, missing)
+    return np.column_stack([filled, missing.astype(np.float32)])
 
 
-def _assemble(blocks: list[Numbers | OneHot], n: int) -> NDArray[np.float32] | scipy.sparse.csr_matrix:
-    width = sum(block.width for block in blocks)
-    if sum(block.nonzeros() for block in blocks) < SPARSE_BELOW * n * width:
-        matrix = scipy.sparse.csr_matrix(scipy.sparse.hstack([block.matrix() for block in blocks], format="csr"))
+def _assemble(blocks: list[Columns], rows: int) -> NDArray[np.float32] | scipy.sparse.csr_matrix:
+    width = sum(block.shape[1] for block in blocks)
+    if sum(_nonzeros(block) for block in blocks) < SPARSE_BELOW * rows * width:
+        matrix = scipy.sparse.csr_matrix(scipy.sparse.hstack(list(map(scipy.sparse.csc_matrix, blocks)), format="csr"))
         matrix.sort_indices()
         return matrix
-    dense = np.zeros((n, width), np.float32)
-    offset = 0
+    dense = np.empty((rows, width), np.float32)
+    first = 0
     for block in blocks:
-        block.fill(dense[:, offset : offset + block.width])
-        offset += block.width
+        last = first + block.shape[1]
+        dense[:, first:last] = block if isinstance(block, np.ndarray) else block.toarray()
+        first = last
     return dense
+
+
+def _nonzeros(block: Columns) -> int:
+    return int(np.count_nonzero(block)) if isinstance(block, np.ndarray) else int(block.nnz)
+
+
+def choose_target(name: str, columns: Sequence[str], wanted: str | None) -> str:
+    """The column of this name, else of this place (0 is the first, -1 the last). Where none is wanted, a usual one.
+
+    That is the first of these, in small or capital letters: a column named class, one named target, one named label,
+    the first or the last column where it is named y, the last column.
+    """
+    if wanted is None:
+        return next((column for known in USUAL_TARGETS for column in _usual_places(known, columns)), columns[-1])
+    if wanted in columns:
+        return wanted
+    if re.fullmatch(r"-?\d+", wanted) and -len(columns) <= int(wanted) < len(columns):
+        return columns[int(wanted)]
+    shown = ", ".join(map(repr, columns[:10])) + (", ..." if len(columns) > 10 else "")
+    raise BrokenDataset(f"{name}: there is no column {wanted!r} to predict; the columns are {shown}.")
+
+
+def _usual_places(known: str, columns: Sequence[str]) -> list[str]:
+    """The columns of a usual name. Inside a table, y is more often a coordinate than the class."""
+    places = (columns[0], columns[-1]) if known == "y" else columns
+    return [column for column in places if column.strip().lower() == known]

@@ -7,21 +7,30 @@ from pathlib import Path
 import pandas as pd
 
 from vw_fastcb.bakeoff.analysis import analyse
-from vw_fastcb.bakeoff.report.contents import compose
-from vw_fastcb.bakeoff.report.document import PICTURES, TABLES, Block, Document, Matrix, Pictures, Table
+from vw_fastcb.bakeoff.report.document import PICTURES, TABLES, Attached, Block, Document, Matrix, Pictures, Table
 from vw_fastcb.bakeoff.report.html_page import html
-from vw_fastcb.bakeoff.report.look import drawing
 from vw_fastcb.bakeoff.report.markdown_page import markdown
-from vw_fastcb.bakeoff.report.run import load
+from vw_fastcb.bakeoff.report.style import drawing
+from vw_fastcb.bakeoff.report.summary import compose
+from vw_fastcb.bakeoff.store import Run
 
 _DOTS_PER_INCH = 160
 
 
-def write(store_path: Path, out_dir: Path) -> Path:
+def write(run: Run, out_dir: Path) -> Path:
     """Writes report.html, report.md, pictures/*.png and tables/*.csv into a folder; returns the HTML page's path."""
-    run = load(store_path)
     with drawing():
-        return _write(compose(run, analyse(run.results, run.datasets)), out_dir)
+        return _write(_document(run), out_dir)
+
+
+def as_markdown(run: Run) -> str:
+    """The report's Markdown page alone."""
+    with drawing():
+        return markdown(_document(run))
+
+
+def _document(run: Run) -> Document:
+    return compose(run, analyse(run.results, run.datasets))
 
 
 def _write(document: Document, out_dir: Path) -> Path:
@@ -46,7 +55,7 @@ def _data_of(block: Block) -> list[tuple[str, pd.DataFrame]]:
     match block:
         case Table(name=name, frame=frame, data=data):
             return [(name, frame if data is None else data)]
-        case Matrix(name=name, frame=frame):
+        case Matrix(name=name, frame=frame) | Attached(name=name, frame=frame):
             return [(name, frame)]
         case Pictures(data_name=name, data=pd.DataFrame() as data):
             return [(name, data)]

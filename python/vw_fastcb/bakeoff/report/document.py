@@ -81,6 +81,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """A table too long for a page: a sentence that points to `name`.csv."""
+
+    name: str
+    words: str
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class Duel:
     """What one algorithm did against another."""
 
@@ -151,7 +160,7 @@ class Folded:
     blocks: Sequence[Text | Table]
 
 
-Block = Text | Bullets | Cards | Table | Matrix | Pictures | Folded
+Block = Text | Bullets | Cards | Table | Attached | Matrix | Pictures | Folded
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ from importlib.resources import files
 from itertools import groupby
 
 import matplotlib as mpl
+from markdown_it import MarkdownIt
 
 from vw_fastcb.bakeoff.report.document import (
     MINUS,
     MISSING,
+    Attached,
     Block,
     Bullets,
     Card,
@@ -30,7 +32,7 @@ from vw_fastcb.bakeoff.report.document import (
     share,
     signed,
 )
-from vw_fastcb.bakeoff.report.look import INK, QUIET
+from vw_fastcb.bakeoff.report.style import INK, QUIET
 
 
 def html(document: Document) -> str:
@@ -61,7 +63,7 @@ def _blocks(blocks: Sequence[Block]) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Text(words):
+        case Text(words) | Attached(words=words):
             text = f"<p>{_inline(words)}</p>"
         case Bullets(items):
             text = "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
@@ -80,22 +82,22 @@ def _block(block: Block) -> str:
     return text
 
 
-_MARKS = re.compile(r"\\(&\w+;|[^\w\s]|_)|\*\*(.+?)\*\*|`(.+?)`")
-"""In escaped text: a character that `literal` marked, bold, code."""
+# Bold, code and escapes are all that our paragraphs have; everything else stays text, HTML above all.
+_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks", "escape"])
 
 
 def _inline(text: str) -> str:
     """A paragraph as HTML."""
-
-    def marked(found: re.Match[str]) -> str:
-        character, bold, code = found.groups()
-        return character or (f"<strong>{bold}</strong>" if bold else f"<code>{code}</code>")
-
-    return _MARKS.sub(marked, _plain(text))
+    return _on_one_line(str(_MARKDOWN.renderInline(text)))
 
 
 def _plain(text: str) -> str:
-    return escape(text, quote=False).replace(f" / {MINUS}", f"&nbsp;/&nbsp;{MINUS}")  # they stay on one line
+    return _on_one_line(escape(text, quote=False))
+
+
+def _on_one_line(text: str) -> str:
+    """Wins and losses are not torn apart."""
+    return text.replace(f" / {MINUS}", f"&nbsp;/&nbsp;{MINUS}")
 
 
 def _card(card: Card) -> str:

@@ -9,6 +9,7 @@ from vw_fastcb.bakeoff.report.document import (
     MISSING,
     PICTURES,
     TABLES,
+    Attached,
     Block,
     Bullets,
     Cards,
@@ -37,7 +38,7 @@ def markdown(document: Document) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Text(words):
+        case Text(words) | Attached(words=words):
             text = words
         case Bullets(items):
             text = "\n".join(f"- {item}" for item in items)
