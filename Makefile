@@ -79,11 +79,12 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
-# What an extra adds, without building the package again.
+# What an extra adds, without building the package again. One requirement per line: some have conditions with spaces.
 requirements = import sys, tomllib; \
   extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-  print(*[r for r in extras[sys.argv[1]] if not r.startswith("vw-fastcb")])
-install_extra = $(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python -c '$(requirements)' $(1))
+  print(*[r for r in extras[sys.argv[1]] if not r.startswith("vw-fastcb")], sep="\n")
+install_extra = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/$(1).txt && \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/$(1).txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(call install_extra,dev)
