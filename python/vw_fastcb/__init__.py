@@ -17,6 +17,10 @@ import importlib as _importlib
 import warnings as _warnings
 from typing import Any as _Any
 
+from vw_fastcb import processor as _processor
+
+_processor.require_avx2()  # before the engine's first instruction
+
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import Decision, Decisions, FastCB, Simulation

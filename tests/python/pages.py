@@ -1,7 +1,7 @@
 """Markdown pages whose examples run: the code of a page, what the page says that it prints, and what it prints.
 
-`python tests/python/pages.py docs/learner/*.md` runs pages and writes into them what their cells printed. Read the
-difference before you commit it: from then on the tests hold the page to it.
+`python tests/python/pages.py docs/*.md docs/python/*.md` runs pages and writes into them what their cells printed. Read
+the difference before you commit it: from then on the tests hold the page to it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,24 @@ from pathlib import Path
 from typing import Any
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
 CELL = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
 def blocks(markdown: str) -> list[tuple[str, str]]:
     """The fenced blocks of a page: language and content."""
     return FENCE.findall(markdown)
+
+
+def links(markdown: str) -> list[str]:
+    """Where a page leads, other pages of the web apart."""
+    return LINK.findall(FENCE.sub("", markdown))
+
+
+def anchors(markdown: str) -> set[str]:
+    """What a link may name after `#`: the headings of a page, as the site writes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", markdown), flags=re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
 def session(block: str) -> Iterator[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""The pages in docs/ run, cell by cell, and print what they say."""
+"""The pages in docs/ run, cell by cell, print what they say, and lead where they say."""
 
 from __future__ import annotations
 
@@ -6,57 +6,86 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from pages import blocks, cells, run_page
-from vw_fastcb import FastCB
+from pages import anchors, blocks, cells, links, run_page
+from vw_fastcb import FastCB, __version__
 from vw_fastcb.bakeoff.grid import EXAMPLE
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "learner"
-INDEX = FOLDER / "README.md"
-BAKEOFF = ROOT / "docs" / "bakeoff.md"
-PAGES = [*sorted(FOLDER.glob("*.md")), BAKEOFF]
-SUBJECTS = {"fixed-actions", "action-features", "rewards", "delayed-rewards", "sparse-text", "command-line", "frames"}
-LINKS = [(page, link) for page in PAGES for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+RUNNING = [page for page in PAGES if cells(page.read_text())]
+LINKS = [(page, link) for page in PAGES for link in links(page.read_text())]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def name(value: object) -> str:
+    return str(value.relative_to(DOCS)) if isinstance(value, Path) else str(value)
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=name)
 def test_every_cell_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for cell, printed in run_page(page, tmp_path):
         assert printed == cell.promised, cell.code
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_block_is_a_cell_or_the_output_of_one(page):
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_is_a_cell_its_output_or_a_command_to_install(page):
     text = page.read_text()
     languages = [language for language, _ in blocks(text)]
     outputs = [cell for cell in cells(text) if cell.language == "python" and cell.promised]
-    assert set(languages) <= {"python", "text", "console"}
+    assert set(languages) <= {"python", "text", "console", "sh"}
     assert languages.count("text") == len(outputs)
     assert len(languages) == text.count("\n```") / 2
+    commands = [line for language, code in blocks(text) if language == "sh" for line in code.splitlines()]
+    assert all(re.match(r"(make|pip install) ", command) for command in commands)
 
 
-def test_there_is_a_page_for_each_subject_and_each_shows_output():
-    assert {page.stem for page in PAGES if page.parent == FOLDER} == {"README", *SUBJECTS}
-    for subject in SUBJECTS:
-        printed = [cell for cell in cells((FOLDER / f"{subject}.md").read_text()) if cell.promised]
-        assert len(printed) >= 4, subject
+@pytest.mark.parametrize("page", sorted((DOCS / "python").glob("*.md")), ids=name)
+def test_every_page_on_python_shows_output(page):
+    assert any(cell.promised for cell in cells(page.read_text()))
 
 
-@pytest.mark.parametrize(("page", "link"), LINKS, ids=lambda value: getattr(value, "stem", value))
-def test_link_leads_to_a_file(page, link):
-    assert (page.parent / link).is_file()
+@pytest.mark.parametrize(("page", "link"), LINKS, ids=name)
+def test_link_leads_to_a_file_and_a_heading_of_it(page, link):
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    assert target.is_file()
+    assert not anchor or anchor in anchors(target.read_text())
 
 
-def test_the_index_links_every_page_and_names_everything_public():
-    text = INDEX.read_text()
-    linked = {link.removesuffix(".md") for page, link in LINKS if page == INDEX}
-    assert linked >= SUBJECTS
-    public = [name for name in dir(FastCB) if not name.startswith("_")]
+def test_the_site_has_every_page_once():
+    def pages(entry: object) -> list[str]:
+        if isinstance(entry, dict):
+            return [page for value in entry.values() for page in pages(value)]
+        return [page for value in entry for page in pages(value)] if isinstance(entry, list) else [str(entry)]
+
+    navigation = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    inside = [page for page in navigation if not page.startswith("beyond/")]
+    assert sorted(inside) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
+    assert all((ROOT / page.removeprefix("beyond/")).is_file() for page in set(navigation) - set(inside))
+
+
+def test_the_overview_names_everything_public_of_the_learner():
+    text = (DOCS / "python" / "index.md").read_text()
+    public = [member for member in dir(FastCB) if not member.startswith("_")]
     assert "decide" in public
-    assert [name for name in [*public, *FastCB().get_params()] if not re.search(rf"\b{name}\b", text)] == []
+    assert [member for member in [*public, *FastCB().get_params()] if not re.search(rf"\b{member}\b", text)] == []
+
+
+def test_the_page_on_the_command_line_names_every_flag():
+    # The flags are written in one file of the reduction.
+    flags = re.findall(r'make_option\("(\w+)"', (ROOT / "cpp" / "reduction" / "fastcb_options.cc").read_text())
+    assert "gamma_scale" in flags
+    text = (DOCS / "command-line.md").read_text()
+    assert [flag for flag in flags if not re.search(rf"--{flag}\b", text)] == []
 
 
 def test_the_page_of_the_bakeoff_has_the_example_of_a_grid_that_the_program_shows():
-    assert EXAMPLE in BAKEOFF.read_text()
+    assert EXAMPLE in (DOCS / "bakeoff.md").read_text()
+
+
+def test_the_changelog_begins_with_this_version():
+    versions = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert versions[0] == __version__

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import blocks, session, shell
+from pages import blocks, links, session, shell
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -28,10 +28,11 @@ def alike(printed: str, promised: str) -> bool:
     return all(abs(float(a) - float(b)) < 1e-4 for a, b in numbers)
 
 
-def test_there_are_examples_of_each_kind():
-    assert len(PYTHON) >= 3
-    assert len(CONSOLE) >= 4
+def test_there_is_one_example_of_each_kind_and_it_stays_short():
+    assert len(PYTHON) == 2
+    assert len(CONSOLE) == 1
     assert {language for language, _ in BLOCKS} == {"python", "console", "sh"}
+    assert len(README.splitlines()) <= 150
 
 
 def test_shell_blocks_only_set_up():
@@ -56,13 +57,6 @@ def test_console_examples(tmp_path):
             assert alike("\n".join(printed), "\n".join(promised)), f"{command}\nprinted {printed}"
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", README))))
+@pytest.mark.parametrize("link", sorted(set(links(README))))
 def test_link_leads_to_a_file(link):
     assert (ROOT / link).is_file()
-
-
-def test_readme_names_every_flag_of_the_program():
-    # The flags are written in one file of the reduction.
-    flags = re.findall(r'make_option\("(\w+)"', (ROOT / "cpp" / "reduction" / "fastcb_options.cc").read_text())
-    assert "gamma_scale" in flags
-    assert [flag for flag in flags if not re.search(rf"--{flag}\b", README)] == []

@@ -1,0 +1,163 @@
+"""Draws the pictures of the pages from real runs: `python docs/pictures/draw.py`, some seconds.
+
+(`demo.png` is what `fastcb demo --picture docs/pictures/demo.png` draws.) Backgrounds are transparent and axes grey, so
+that a picture reads well on light pages and on dark ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vw_fastcb import FastCB, allocation
+
+FOLDER = Path(__file__).parent
+FASTCB, SQUARECB, THIRD, GREY = "#d55e00", "#56b4e9", "#009e73", "#8a8f98"  # as in the demo and the bake-off
+
+mpl.use("Agg")
+plt.rcParams.update(
+    {
+        "axes.edgecolor": GREY,
+        "axes.labelcolor": GREY,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "font.size": 11,
+        "grid.alpha": 0.25,
+        "grid.color": GREY,
+        "axes.grid": True,
+        "lines.linewidth": 2.2,
+        "savefig.transparent": True,
+        "svg.hashsalt": "vw-fastcb",
+        "axes.titlecolor": GREY,
+        "text.color": GREY,
+        "xtick.color": GREY,
+        "ytick.color": GREY,
+    }
+)
+
+
+def blank(x: str, y: str) -> tuple[Figure, Axes]:
+    """An empty picture with two labels."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+    axes.set(xlabel=x, ylabel=y)
+    return figure, axes
+
+
+def write(figure: Figure, name: str) -> None:
+    """Writes a picture; the same picture gives the same file."""
+    figure.savefig(FOLDER / name, metadata={"Date": None})
+    plt.close(figure)
+    print(name)
+
+
+def draw_allocation() -> None:
+    """How often a second action is tried that is 0.1 worse than the best, by what the best one costs."""
+    best = np.linspace(0, 0.5, 101)
+    costs = np.stack([best, best + 0.1], axis=1)
+    figure, axes = blank("predicted cost of the best action", "probability of an action 0.1 worse")
+    for gamma, dashes in ((20, (None, None)), (100, (5, 2))):
+        for name, rule, color in (
+            ("SquareCB", allocation.igw, SQUARECB),
+            ("FastCB", allocation.reweighted_igw, FASTCB),
+        ):
+            explored = rule(costs, gamma)[:, 1]
+            axes.plot(best, explored, color=color, dashes=dashes)
+            axes.annotate(
+                f"{name}, gamma {gamma}",
+                (best[-1], explored[-1]),
+                (6, 0),
+                textcoords="offset points",
+                color=color,
+                va="center",
+                annotation_clip=False,
+            )
+    axes.set(xlim=(0, 0.5), ylim=(0, None))
+    write(figure, "allocation.svg")
+
+
+DRIFT = {
+    "as it comes": ({"learning_rate": 2}, SQUARECB),
+    "constant gamma": ({"learning_rate": 2, "gamma_scale": 100, "gamma_exponent": 0}, THIRD),
+    "constant gamma and step": (
+        {"learning_rate": 0.5, "gamma_scale": 100, "gamma_exponent": 0, "vw_args": "--sgd --power_t 0"},
+        FASTCB,
+    ),
+}
+
+
+def changing_world(seed: int, rounds: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """The world of docs/drift.md, with one change."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.random((rounds, 4))
+    best = (contexts.argmax(axis=1) + (np.arange(rounds) >= rounds // 2)) % 4
+    chance = np.where(np.arange(4) == best[:, None], 0.05, 0.80)
+    return contexts, (rng.random((rounds, 4)) < chance).astype(float)
+
+
+def draw_drift(window: int = 500, runs: int = 10) -> None:
+    """Recent cost over time, when the best action changes half-way."""
+    figure, axes = blank("round", f"mean cost of the last {window} rounds")
+    for name, (settings, color) in DRIFT.items():
+        costs = np.mean(
+            [FastCB(4, seed=seed, **settings).simulate(*changing_world(seed)).costs[0] for seed in range(runs)], axis=0
+        )
+        recent = np.convolve(costs, np.full(window, 1 / window), mode="valid")
+        axes.plot(np.arange(window, len(costs) + 1, 50), recent[::50], color=color, label=name)
+    axes.axvline(10_000, color=GREY, linewidth=1, linestyle=":")
+    axes.axhline(0.05, color=GREY, linewidth=1, linestyle=":")
+    axes.annotate("the best policy", (20_000, 0.05), (0, 4), textcoords="offset points", ha="right")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(ylim=(0, None), xlim=(0, 20_000))
+    axes.legend(frameon=False, labelcolor="linecolor", loc="upper left")
+    write(figure, "drift.svg")
+
+
+RULES = {
+    "loss": ({}, FASTCB),
+    "reward": ({"objective": "reward"}, THIRD),
+    "SquareCB's rule": ({"allocation": "igw"}, SQUARECB),
+}
+
+
+def three_worlds(rounds: int = 10_000) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The worlds of docs/objectives.md."""
+    rng = np.random.default_rng(0)
+    contexts = rng.random((rounds, 5))
+    best = contexts.argmax(axis=1)[:, None] == np.arange(5)
+    hidden = (contexts[:, :1] > 0.5) & (np.arange(5) == 1)
+    fails = {
+        "answers": np.where(best, 0.02, 0.90),
+        "clicks": np.where(best, 0.90, 0.98),
+        "safe": np.where(np.arange(5) == 0, 0.30, np.where(hidden, 0.02, 0.80)),
+    }
+    return contexts, {world: (rng.random((rounds, 5)) < chance).astype(float) for world, chance in fails.items()}
+
+
+def draw_objectives(shuffles: int = 10) -> None:
+    """Mean cost by gamma and objective, with bands of two standard errors."""
+    contexts, worlds = three_worlds()
+    scales = 10 ** np.arange(0.5, 4.1, 0.5)
+    figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
+    for axes, (world, costs) in zip(panels, worlds.items(), strict=True):
+        for name, (rule, color) in RULES.items():
+            learners = [FastCB(5, learning_rate=2, gamma_scale=s, gamma_exponent=0.25, **rule) for s in scales]
+            runs = [one.simulate(contexts, costs, n_shuffles=shuffles, seed=1, n_jobs=-1) for one in learners]
+            mean = np.array([run.mean[-1] for run in runs])
+            error = 2 * np.array([run.standard_error[-1] for run in runs])
+            axes.plot(scales, mean, color=color, label=name)
+            axes.fill_between(scales, mean - error, mean + error, color=color, alpha=0.18, linewidth=0)
+        axes.set(title=world, xscale="log", xlabel="gamma_scale (t^0.25)")
+    panels[0].set_ylabel("mean cost")
+    panels[0].legend(frameon=False, labelcolor="linecolor")
+    write(figure, "objectives.svg")
+
+
+if __name__ == "__main__":
+    draw_allocation()
+    draw_objectives()
+    draw_drift()
