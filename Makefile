@@ -16,7 +16,7 @@ demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 test: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed-cluster lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -90,7 +90,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(call install_extra,dev)
 	touch $@
 
-$(VENV)/.installed-wheel $(VENV)/.installed-docs: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
+$(VENV)/.installed-wheel $(VENV)/.installed-docs $(VENV)/.installed-cluster: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
 	$(call install_extra,$*)
 	touch $@
 
