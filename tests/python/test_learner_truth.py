@@ -628,9 +628,10 @@ def test_low_ones():
     assert mine.set_params(epsilon=0.2).epsilon == 0.2
 
 
+@pytest.mark.parametrize("vw_args", ["", "--nn 2"])
 @pytest.mark.parametrize("n_actions", [3, None])
-def test_empty_batches_have_shapes(n_actions):
-    bandit = FastCB(n_actions)
+def test_empty_batches_have_shapes(n_actions, vw_args):
+    bandit = FastCB(n_actions, vw_args=vw_args)
     features = None if n_actions else np.ones((3, 2))
     empty = np.ones((0, 4))
     assert bandit.predict(empty, features).shape == (0,)
@@ -638,6 +639,10 @@ def test_empty_batches_have_shapes(n_actions):
     assert bandit.predict_cost(empty, features).shape == (0, 3)
     assert len(bandit.decide_many(empty, features)) == 0
     bandit.partial_fit(empty, [], [], action_features=features)
+    bandit.learn(bandit.decide_many(empty, features), [])
+    if n_actions is None:
+        assert bandit.predict_proba(empty, []) == []
+        bandit.partial_fit(empty, [], [], action_features=[])
     assert bandit.events_ == 0
 
 

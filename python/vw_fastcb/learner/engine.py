@@ -127,27 +127,33 @@ class Engine:
         cost = value if self.settings.noun == "cost" else 0.0 - value
         self.learner.learn_one(context, action_features, action, cost, weight, alone)
 
-    def learn_many(self, contexts: Any, action_features: Any, actions: Any, values: Any, weights: Any) -> None:
-        """Checks everything before anything is learned: a call learns all of its events or none."""
+    def learn_many(
+        self, contexts: Any, action_features: Any, actions: Any, values: Any, weights: Any, *, alone: bool = False
+    ) -> None:
+        """Checks everything before anything is learned: a call learns all of its events or none.
+
+        With `alone`, the features are a table of the chosen actions, one row for each event.
+        """
         context_rows = self.learner.contexts.all(contexts)
         self.check_presence(action_features)
-        count = len(context_rows)
-        action_rows, first = None, None
-        if self.settings.n_actions is not None:
-            chosen = chosen_actions(self.settings, actions, np.full(count, self.settings.n_actions, dtype=np.int64))
-        else:
+        count, n_actions = len(context_rows), self.settings.n_actions
+        first, chosen, table = None, np.zeros(count, dtype=np.int64), action_features
+        if n_actions is not None:
+            chosen = chosen_actions(self.settings, actions, np.full(count, n_actions, dtype=np.int64))
+        elif not alone:
             sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
-            chosen = chosen_actions(self.settings, actions, sets.counts)
+            picked = chosen_actions(self.settings, actions, sets.counts)
             if count and self.learner.scores_before_learning:
-                table, first = sets.joined(ACTIONS_NOUN)
-                action_rows = self.learner.actions.all(table)
+                (table, first), chosen = sets.joined(ACTIONS_NOUN), picked
             elif count:  # of the chosen actions alone: learning costs the same however many there are
-                action_rows = self.learner.actions.all(sets.pick(chosen, ACTIONS_NOUN))
-                first, chosen = np.arange(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+                table, alone = sets.pick(picked, ACTIONS_NOUN), True
         costs = engine_costs(self.settings, values, (count,))
         weight = event_weights(weights, count)
         if count == 0:
             return
+        action_rows = None if n_actions is not None else self.learner.actions.all(table)
+        if alone:
+            first = np.arange(count + 1, dtype=np.int64)
         self.learner.learn(context_rows, action_rows, first, chosen, costs, weight)
         self.learner.remember(context_rows, action_rows)
 

@@ -45,6 +45,8 @@ class ActionSets:
     @classmethod
     def of(cls, given: Any, events: int, noun: str) -> ActionSets:
         """Takes (A, d) features for all events, (n, A, d), or a list of n tables (A_i, d) of any form."""
+        if isinstance(given, cls):
+            return given
         if _is_one_table(given):
             table = given if not isinstance(given, (list, tuple)) or rows.holds_dicts(given) else np.asarray(given)
             if rows.count(table) == 0:

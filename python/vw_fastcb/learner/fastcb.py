@@ -150,8 +150,7 @@ class FastCB:
             3
         """
         engine = self._engine or self._start(context, action_features)
-        if (action_features is None) != (engine.settings.n_actions is not None):
-            engine.check_presence(action_features)
+        engine.check_presence(action_features)
         excluded = None if exclude is None else engine.settings.excluded(exclude)
         draw = None if event_id is None else engine.draw_of(event_id)
         made = engine.learner.decide(context, action_features, excluded, draw)
@@ -194,11 +193,9 @@ class FastCB:
         observed = _observed(engine.settings.noun, value, cost, reward)
         if isinstance(decision, Decisions):
             _check_maker(engine, decision.maker)
-            features, actions = decision.action_features, decision.actions
-            if features is not None and not isinstance(features, ActionSets):
-                features = [rows.pick(features, np.array([i])) for i in range(len(decision))]
-                actions = np.zeros(len(decision), dtype=np.int64)
-            engine.learn_many(decision.contexts, _tables(features), actions, observed, sample_weight)
+            features = decision.action_features
+            alone = features is not None and not isinstance(features, ActionSets)
+            engine.learn_many(decision.contexts, features, decision.actions, observed, sample_weight, alone=alone)
             return
         if not isinstance(decision, Decision):
             raise TypeError(
@@ -250,10 +247,6 @@ class FastCB:
         observed = _observed(engine.settings.noun, value, cost, reward)
         engine.check_presence(action_features)
         number = engine.settings.action_number(action)
-        if number >= 2**31:
-            raise ValueError(f"action {number} is unknown; expected a number from 0.")
-        if number and not rows.is_table(action_features) and action_features is not None:
-            action_features = np.asarray(action_features)
         engine.learn_one(context, action_features, number, observed, sample_weight, alone=False)
 
     # Many events at once
@@ -407,7 +400,7 @@ class FastCB:
         pmf, predicted, gamma = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
         actions, probabilities = engine.learner.draw_actions(pmf, events.begins, draws)
         engine.learner.remember(*events.rows)
-        features: Any = None
+        features: Any = None if engine.settings.n_actions is not None else []
         if engine.settings.n_actions is None and count:
             sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
             if engine.learner.scores_before_learning:
@@ -825,13 +818,6 @@ def _check_logged(engine: Engine, decision: Decision) -> None:
         raise ValueError(f"the decision has {len(decision.pmf)} actions; expected {engine.settings.n_actions}.")
     if names is not None and decision.name is not None and names[number] != decision.name:
         raise ValueError(f"the decision calls action {number} {decision.name!r}; expected {names[number]!r}.")
-
-
-def _tables(features: Any) -> Any:
-    """What `learn_many` takes for the features of decisions."""
-    if isinstance(features, ActionSets):
-        return features.tables[0] if features.shared else features.tables
-    return features
 
 
 def _mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArray[np.uint8] | None:

@@ -14,6 +14,7 @@ from vw_fastcb.learner.frames import is_number
 
 CONTEXT, ACTION = "x", "a"  # VW namespaces
 _MOST_BITS = 31  # of VW
+_MOST_ACTIONS = 2**31
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
 
 
@@ -119,12 +120,12 @@ class Settings:
             if action not in self.action_names:
                 raise ValueError(f"action {action!r} is unknown; expected one of {list(self.action_names)}.")
             return self.action_names.index(action)
-        count = self.n_actions if count is None else count
+        if count is None:
+            count = _MOST_ACTIONS if self.n_actions is None else self.n_actions
         if not is_whole(action):
             raise ValueError(f"action is {action!r}; expected a whole number, counted from 0, or a name.")
-        if action < 0 or (count is not None and action >= count):
-            expected = "0 or larger" if count is None else f"0 to {count - 1}"
-            raise ValueError(f"action {action} is unknown; expected {expected}.")
+        if not 0 <= action < count:
+            raise ValueError(f"action {action} is unknown; expected 0 to {count - 1}.")
         return int(action)
 
     def excluded(self, exclude: Any) -> list[int] | None:
@@ -183,7 +184,7 @@ def _as_written(number: str) -> float:
 
 def _actions(n_actions: Any, names: Any) -> tuple[int | None, tuple[str, ...] | None]:
     if n_actions is not None:
-        n_actions = _whole("n_actions", n_actions, 1, 2**31 - 1, or_none=True)
+        n_actions = _whole("n_actions", n_actions, 1, _MOST_ACTIONS - 1, or_none=True)
     if names is None:
         return n_actions, None
     listed = isinstance(names, (Sequence, np.ndarray)) and not isinstance(names, str)
