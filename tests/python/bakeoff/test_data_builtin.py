@@ -105,6 +105,7 @@ def raw_keel(name):
     return pd.read_csv(path, header=None, dtype=str, keep_default_na=False).iloc[:, :-1].apply(lambda c: c.str.strip())
 
 
+@pytest.mark.slow
 def test_no_keel_set_that_is_listed_has_lost_its_decimal_points():
     damaged = {name for name in keel.names() if any(lost_points(column) for _, column in raw_keel(name).items())}
 
