@@ -163,9 +163,8 @@ std::optional<sparse_parts> parts_of(const py::object& data, const py::object& c
 }
 
 // scipy's compressed sparse rows, of which `row` is wanted, or all.
-std::optional<sparse_parts> parts_of_matrix(const py::handle& given, py::ssize_t row)
+std::optional<sparse_parts> parts_of_matrix(const py::handle& given, py::ssize_t rows, py::ssize_t row)
 {
-  const auto rows = py::tuple(given.attr("shape"))[0].cast<py::ssize_t>();
   const py::object offsets = given.attr("indptr");
   if (static_cast<py::ssize_t>(py::len(offsets)) != rows + 1 || row >= rows) { return {}; }
   const auto first = std::max<py::ssize_t>(row, 0);
@@ -176,12 +175,25 @@ std::optional<sparse_parts> parts_of_matrix(const py::handle& given, py::ssize_t
 bool is_sparse_matrix(const py::handle& given)
 {
   const char* const name = Py_TYPE(given.ptr())->tp_name;
-  const bool named = std::strcmp(name, "csr_matrix") == 0 || std::strcmp(name, "csr_array") == 0;
-  return named && py::len(given.attr("shape")) == 2;
+  return std::strcmp(name, "csr_matrix") == 0 || std::strcmp(name, "csr_array") == 0;
 }
 
 // What a decision keeps of a sparse row: (values, columns).
 bool is_sparse_row(const py::handle& given) { return PyTuple_CheckExact(given.ptr()) != 0 && py::len(given) == 2; }
+
+// The same row by name: several together are a list of dictionaries.
+py::dict as_dict(const py::object& sparse_row)
+{
+  const auto pair = py::reinterpret_borrow<py::tuple>(sparse_row);
+  const auto values = py::reinterpret_borrow<floats>(pair[0]);
+  const auto columns = py::reinterpret_borrow<indices>(pair[1]);
+  py::dict row;
+  for (py::ssize_t i = 0; i < values.size(); ++i)
+  {
+    row[py::str(std::to_string(columns.data()[i]))] = py::float_(values.data()[i]);
+  }
+  return row;
+}
 
 py::array_t<float> frozen_floats(const feature_rows& rows, const std::vector<py::ssize_t>& shape)
 {
@@ -207,20 +219,32 @@ py::object encoded_rows::kept(size_t row) const
     return py::reinterpret_steal<py::object>(PyDict_Copy(dict.ptr()));
   }
   if (is_sparse_row(_source)) { return _source; }
-  const auto parts = parts_of_matrix(_source, static_cast<py::ssize_t>(row + _first));
-  if (!parts) { throw std::logic_error("a sparse matrix changed while it was read"); }
-  const auto begin = parts->offsets.front();
-  const auto count = parts->offsets.back() - begin;
+  const auto parts = sparse_row(row);
+  const auto begin = parts.offsets.front();
+  const auto count = parts.offsets.back() - begin;
   floats values(count);
   indices columns(count);
   for (int64_t i = 0; i < count; ++i)
   {
-    values.mutable_data()[i] = parts->value(begin + i);
-    columns.mutable_data()[i] = parts->column(begin + i);
+    values.mutable_data()[i] = parts.value(begin + i);
+    columns.mutable_data()[i] = parts.column(begin + i);
   }
   freeze(values);
   freeze(columns);
   return py::make_tuple(values, columns);
+}
+
+sparse_parts encoded_rows::sparse_row(size_t row) const
+{
+  if (_owners)
+  {
+    const auto arrays = py::reinterpret_borrow<py::tuple>(_owners);
+    return {arrays[0], arrays[1], {_offsets[row], _offsets[row + 1]}};
+  }
+  const auto count = py::tuple(_source.attr("shape"))[0].cast<py::ssize_t>();
+  auto parts = parts_of_matrix(_source, count, static_cast<py::ssize_t>(row + _first));
+  if (!parts) { throw std::logic_error("a sparse matrix changed while it was read"); }
+  return std::move(*parts);
 }
 
 py::object encoded_rows::all_kept() const
@@ -228,7 +252,11 @@ py::object encoded_rows::all_kept() const
   const auto rows = static_cast<py::ssize_t>(features.rows());
   if (_form == form::dense) { return frozen_floats(_dense, {rows, static_cast<py::ssize_t>(_dense.width(0))}); }
   py::list all;
-  for (size_t row = 0; row < features.rows(); ++row) { all.append(kept(row)); }
+  for (size_t row = 0; row < features.rows(); ++row)
+  {
+    auto one = kept(row);
+    all.append(_form == form::sparse ? as_dict(one) : one);
+  }
   return std::move(all);
 }
 
@@ -237,6 +265,7 @@ row_reader::row_reader(const name_hash& names, std::string noun)
     , _noun(std::move(noun))
     , _hash_of_zero(names("0"))
     , _seen((names.mask >> 6) + 1)
+    , _used_when_asked(std::min<size_t>(512, (names.mask + 1) / 8))
 {
   _numbers_follow = names("7") == _hash_of_zero + 7 && names("123456") == _hash_of_zero + 123456;
 }
@@ -287,16 +316,15 @@ bool row_reader::read_dense(const py::handle& given, const request& wanted, enco
   rows._form = encoded_rows::form::dense;
   rows._source = array;
   rows._dense = rows.features;
-  if (!rows.features.finite())
-  {
-    if (!_marks_missing) { python().refuse_value(given, _noun); }
-    mark_dense(rows);
-  }
+  const bool finite = rows.features.finite();
+  if (!finite && !_marks_missing) { python().refuse_value(given, _noun); }
+  // Where numbers do not lie in line (--hash all), every form has its features in the order of their hashes.
+  if (!finite || !_numbers_follow) { place_dense(rows); }
   return true;
 }
 
-// An array with values that are missing: its rows say themselves where each value lies.
-void row_reader::mark_dense(encoded_rows& rows) const
+// An array whose rows say themselves where each value lies, as those do in which values are missing.
+void row_reader::place_dense(encoded_rows& rows) const
 {
   const auto given = rows.features;
   rows._offsets.push_back(0);
@@ -333,10 +361,12 @@ bool row_reader::read_sparse(const py::handle& given, const request& wanted, enc
   else if (is_sparse_matrix(given))
   {
     const auto shape = py::tuple(given.attr("shape"));
+    if (shape.size() != 2) { return false; }
     width = shape[1].cast<size_t>();
     rows.columns = shape[1];
-    if (wanted.one && shape[0].cast<size_t>() != 1) { return false; }
-    parts = parts_of_matrix(given, wanted.row);
+    const auto count = shape[0].cast<py::ssize_t>();
+    if (wanted.one && count != 1) { return false; }
+    parts = parts_of_matrix(given, count, wanted.row);
     if (!parts || !parts->is_sound(width)) { return false; }
     if (!rows.columns.equal(_columns)) { python().check_columns(_noun, rows.columns, _columns); }
   }
@@ -356,7 +386,11 @@ bool row_reader::take_sparse(const sparse_parts& parts, encoded_rows& rows) cons
   rows._owners = py::make_tuple(parts.values, parts.columns);
   rows.features = feature_rows::sparse_in_line(parts.values.data(), is_double(parts.values), rows._offsets.size() - 1,
       rows._offsets.data(), parts.columns.data(), parts.wide(), static_cast<uint32_t>(_hash_of_zero), _names.mask);
-  if (!rows.features.finite()) { return false; }
+  if (!rows.features.finite())
+  {
+    rows._owners = py::object();
+    return false;
+  }
   for (size_t row = 0; row < rows.features.rows(); ++row)
   {
     rows.features.for_each_or_zero(row, [this](uint64_t place, float) { use(place); });

@@ -18,6 +18,8 @@ namespace vw_fastcb
 {
 using column_table = std::vector<uint64_t>;
 
+struct sparse_parts;
+
 // Rows as the engine reads them, what keeps them alive, and what they say about columns.
 class encoded_rows
 {
@@ -39,6 +41,7 @@ public:
 
 private:
   friend class row_reader;
+  sparse_parts sparse_row(size_t row) const;
   enum class form
   {
     dense,
@@ -58,8 +61,6 @@ private:
   std::vector<int64_t> _offsets;
   std::vector<std::pair<uint64_t, float>> _row;  // the features of the row at hand, by hash
 };
-
-struct sparse_parts;
 
 // Reads the rows of one namespace. The interpreter is held throughout.
 class row_reader
@@ -101,7 +102,7 @@ private:
   bool read_columns(const py::handle& given, const request& wanted, encoded_rows& rows) const;
   bool take_sparse(const sparse_parts& parts, encoded_rows& rows) const;
   void place_sparse(const sparse_parts& parts, const py::handle& given, encoded_rows& rows) const;
-  void mark_dense(encoded_rows& rows) const;
+  void place_dense(encoded_rows& rows) const;
 
   void add_named(const py::handle& key, const py::handle& value, py::ssize_t row, encoded_rows& rows) const;
   void add_missing(const std::string& name, encoded_rows& rows) const;
@@ -122,6 +123,6 @@ private:
   std::shared_ptr<const column_table> _table;  // of arrays of the known width
   mutable std::vector<uint64_t> _seen;         // a bit for each place
   mutable size_t _used = 0;
-  size_t _used_when_asked = 512;
+  size_t _used_when_asked;
 };
 }  // namespace vw_fastcb

@@ -56,7 +56,9 @@ class Stream:
             self.features = np.stack(self.sets) if len(set(counts.tolist())) == 1 else self.sets
 
     def learner(self, interactions):
-        return FastCB(4 if self.fixed else None, cost_range=(0, 3), interactions=interactions, learning_rate=0.1)
+        return FastCB(
+            4 if self.fixed else None, cost_range=(0, 3), interactions=interactions, learning_rate=0.1, seed=1
+        )
 
     def workspace(self, interactions):
         door = "--cb_explore 4" if self.fixed else "--cb_explore_adf"

@@ -113,7 +113,7 @@ def test_a_model_keeps_its_mode_names_columns_and_kinds(tmp_path):
     bandit.save(tmp_path / "model")
     loaded = FastCB.load(tmp_path / "model")
     assert loaded.reward_range == (-1, 1)
-    assert loaded.action_names == ["politics", "sports"]
+    assert list(loaded.action_names) == ["politics", "sports"]
     assert loaded.missing == "mark"
     np.testing.assert_array_equal(loaded.predict_reward(people), bandit.predict_reward(people))
     assert loaded.predict_reward(people)[0, 1] > 0
@@ -254,6 +254,22 @@ def test_the_marker_is_a_feature_of_text(tmp_path):
     bandit = FastCB(2, missing="mark").partial_fit([{"age": None}] * 5, [1] * 5, [0] * 5)
     np.testing.assert_allclose(bandit.to_workspace().predict("|x age=missing"), bandit.decide({"age": None}).pmf)
     assert bandit.predict([{"age": None}]).tolist() == [1]
+
+
+def test_a_refused_first_call_leaves_the_learner_unused():
+    bandit = FastCB(3)
+    for refused in (
+        lambda: bandit.decide([1.0], exclude=[9]),
+        lambda: bandit.learn(None, 1),
+        lambda: bandit.partial_fit(np.ones((2, 100_000)), [0, 9], [0, 1]),
+        lambda: bandit.save(""),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            refused()
+    assert not bandit.__sklearn_is_fitted__()
+    bandit.set_params(epsilon=0.1)
+    bandit.decide(scipy.sparse.csr_matrix(([1.0], ([0], [3])), shape=(1, 300_000)))
+    assert bandit._engine.learner.bits == 21
 
 
 # Sizes
@@ -432,6 +448,12 @@ def test_a_dictionary_that_is_no_decision_is_refused():
     for name in ("action", "probability", "pmf", "context"):
         with pytest.raises(ValueError, match=f"the dictionary has no '{name}'"):
             Decision.from_dict({key: value for key, value in good.items() if key != name})
+    for wrong in ({"pmf": [None, None]}, {"probability": "x"}, {"probability": 0}):
+        with pytest.raises(ValueError, match="expected"):
+            Decision.from_dict({**good, **wrong})
+    for no_dictionary in (None, json.dumps(good)):
+        with pytest.raises(TypeError, match=r"expected the dictionary that Decision\.to_dict made"):
+            Decision.from_dict(no_dictionary)
     with pytest.raises(ValueError, match="pmf is 'half'; expected numbers"):
         Decision.from_dict({**good, "pmf": "half"})
     bandit = FastCB(action_names=["left", "right"])
@@ -571,7 +593,7 @@ def test_a_model_is_written_through_links_and_never_over_a_device(tmp_path):
         bandit.save(tmp_path / "model" / "below a file")
     with pytest.raises(FileNotFoundError, match="there is no model file"):
         FastCB.load(tmp_path / "none")
-    with pytest.raises(IsADirectoryError, match="is a folder; expected a model file"):
+    with pytest.raises(OSError, match="is a folder; expected a model file"):
         FastCB.load(tmp_path / "folder")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "model", "pipe"]
 
@@ -601,6 +623,94 @@ def test_file_names_may_be_of_any_bytes(tmp_path):
     path = os.fsencode(tmp_path) + b"/model-\xff"
     FastCB(2).save(os.fsdecode(path))
     assert FastCB.load(os.fsdecode(path)).n_actions == 2
+
+
+# Flags that VW does not keep
+
+FORGOTTEN = ["--l1 0.01", "--l2 0.01", "--ftrl --ftrl_alpha 0.5 --ftrl_beta 2", "-q xx --permutations"]
+
+
+@pytest.mark.parametrize("flags", FORGOTTEN)
+def test_flags_that_vw_does_not_keep_come_back_with_the_model(flags, tmp_path):
+    rng = np.random.default_rng(0)
+    rows, actions, costs = rng.random((200, 4)), rng.integers(3, size=200), rng.random(200)
+    whole = FastCB(3, vw_args=flags).partial_fit(rows, actions, costs)
+    half = FastCB(3, vw_args=flags).partial_fit(rows[:100], actions[:100], costs[:100])
+    half.save(tmp_path / "half")
+    for resumed in (FastCB.load(tmp_path / "half"), pickle.loads(pickle.dumps(half))):
+        assert resumed.vw_args == flags
+        resumed.partial_fit(rows[100:], actions[100:], costs[100:])
+        np.testing.assert_array_equal(resumed.predict_proba(rows), whole.predict_proba(rows))
+
+
+@pytest.mark.parametrize(
+    "flags", ["--pid_file x", "--audit_regressor x", "-l3", "-imodel", "-pfile", "--holdout_after 3"]
+)
+def test_flags_that_would_do_something_else_are_refused(flags):
+    with pytest.raises(ValueError, match="vw_args has -"):
+        FastCB(3, vw_args=flags).decide([1.0])
+
+
+# What a hostile user found
+
+
+def test_names_and_numbers_of_actions_are_not_mixed_up():
+    names = FastCB(action_names=["1", "2", "0"]).partial_fit([[1.0], [1.0]], [1, "0"], [0, 0])
+    assert names.predict_cost([[1.0]])[0].argmax() == 0  # of actions 1 and 2 something good was learned
+    own = ["a", "b"]
+    bandit = FastCB(action_names=own)
+    bandit.decide([1.0])
+    own.reverse()
+    assert pickle.loads(pickle.dumps(bandit)).decide([1.0], exclude=["a"]).action == 1
+
+
+def test_decisions_with_odd_numbers_go_through_json():
+    decision = FastCB(2).decide([1.0], event_id=np.int64(5))
+    assert json.loads(json.dumps(decision.to_dict()))["event_id"] == 5
+    wild = FastCB(2, gamma_exponent=200).partial_fit([[1.0]] * 200, [0] * 200, [0] * 200).decide([1.0])
+    assert json.loads(json.dumps(wild.to_dict(), allow_nan=False))["gamma"] is None
+    neural = FastCB(vw_args="--nn 2", seed=1)
+    neural.learn(neural.decide([1.0], scipy.sparse.csr_matrix(np.eye(3))), 0.5)
+    assert neural.events_ == 1
+
+
+def test_a_loaded_model_takes_the_ends_of_its_range(tmp_path):
+    edge = FastCB(2, cost_range=(0, 0.001257302210933933)).partial_fit([[1.0]], [0], [0.001257302210933933])
+    edge.save(tmp_path / "model")
+    FastCB.load(tmp_path / "model").learn_event([1.0], 0, 0.001257302210933933)
+
+
+def test_a_list_of_series_is_read_by_name():
+    people = pd.DataFrame({"age": [31.0, 20.0], "city": ["Rome", "Oslo"]})
+    bandit = FastCB(2).partial_fit(people, [0, 1], [0, 1])
+    rows = [people.iloc[0], people.iloc[1]]
+    np.testing.assert_array_equal(bandit.predict_proba(rows), bandit.predict_proba(people))
+
+
+def test_small_tables_warn_too():
+    with pytest.warns(UserWarning, match="some features share a weight"):
+        FastCB(2, bits=8).predict_proba([{f"word {i}": 1.0} for i in range(3000)])
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not a regular file; expected a model file"):
+        FastCB.load(tmp_path / "pipe")
+    (tmp_path / "text").write_text("no model")
+    with pytest.raises(RuntimeError, match="text' cannot be read as a model"):
+        FastCB.load(tmp_path / "text")
+
+
+HASH_ALL = [lambda rows: rows, scipy.sparse.csr_matrix, lambda rows: [dict(enumerate(row)) for row in rows.tolist()]]
+
+
+@pytest.mark.parametrize("form", HASH_ALL)
+def test_every_form_is_read_alike_with_hash_all(form):
+    rows = np.random.default_rng(0).random((50, 6)).astype(np.float32)
+    first, other = (FastCB(3, vw_args="--hash all --ngram x2") for _ in range(2))
+    first.partial_fit(pd.DataFrame(rows), [0, 1] * 25, [0, 1] * 25)
+    other.partial_fit(form(rows), [0, 1] * 25, [0, 1] * 25)
+    np.testing.assert_array_equal(other.predict_proba(form(rows)), first.predict_proba(pd.DataFrame(rows)))
 
 
 # Small things

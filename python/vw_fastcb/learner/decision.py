@@ -89,7 +89,7 @@ class Decision:
             "probability": self.probability,
             "pmf": np.asarray(self.pmf).tolist(),
             "predicted": np.asarray(self.predicted).tolist(),
-            "gamma": self.gamma,
+            "gamma": self.gamma if math.isfinite(self.gamma) else None,
             "event_id": self.event_id,
             "context": _readable(self.context),
             "action_features": _readable(self.action_features),
@@ -108,16 +108,23 @@ class Decision:
         Raises:
             ValueError: Something is missing or is not what `to_dict` writes.
         """
+        if not isinstance(logged, Mapping):
+            raise TypeError(f"a {type(logged).__name__} was given; expected the dictionary that Decision.to_dict made.")
         missing = [name for name in ("action", "probability", "pmf", "context") if name not in logged]
         if missing:
             raise ValueError(f"the dictionary has no {missing[0]!r}; expected one that Decision.to_dict made.")
         pmf = _frozen(logged["pmf"], "pmf", np.float64)
+        probability = logged["probability"]
+        if not np.isfinite(pmf).all() or (pmf < 0).any():
+            raise ValueError(f"pmf is {logged['pmf']!r}; expected probabilities.")
+        if not isinstance(probability, (int, float)) or not 0 < probability <= 1:
+            raise ValueError(f"probability is {probability!r}; expected a number in (0, 1].")
         return cls(
             action=logged["action"],
-            probability=logged["probability"],
+            probability=probability,
             pmf=pmf,
             predicted=_frozen(logged.get("predicted", np.full(len(pmf), np.nan)), "predicted", np.float64),
-            gamma=logged.get("gamma", float("nan")),
+            gamma=float("nan") if logged.get("gamma") is None else logged["gamma"],
             name=logged.get("name"),
             event_id=logged.get("event_id"),
             context=_features(logged["context"], "context"),
@@ -163,6 +170,8 @@ class Decisions:
         return len(self.actions)
 
     def __getitem__(self, event: int) -> Decision:
+        if isinstance(event, slice):
+            raise TypeError("a slice was given; expected the number of one decision. Iterate over them for more.")
         number = range(len(self))[event]
         action = int(self.actions[number])
         return Decision(

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,17 +77,21 @@ class Engine:
                 "noun": self.settings.noun,
                 "action_names": self.settings.action_names,
                 "missing": self.settings.missing,
+                "range": self.settings.value_range,
+                "vw_args": self.settings.vw_args,
                 "salt": self.salt.hex(),
                 "columns": {name: {"columns": one.columns, "kinds": one.kinds} for name, one in readers.items()},
             }
         )
 
-    def draw_of(self, event_id: str | int | None) -> float | None:
-        """A number in [0, 1) that depends on the id and the salt alone; None without an id."""
-        if event_id is None:
-            return None
-        if not isinstance(event_id, str) and not is_whole(event_id):
-            raise TypeError(f"event_id is {event_id!r}; expected text or a whole number.")
+    def is_untouched(self) -> bool:
+        """Whether no call was good yet: nothing was learned, and no columns are known."""
+        readers = (self.learner.contexts, self.learner.actions)
+        known = any(reader.columns is not None or reader.kinds for reader in readers)
+        return self.learner.events == 0 and not known
+
+    def draw_of(self, event_id: str | int) -> float:
+        """A number in [0, 1) that depends on the id and the salt alone."""
         word = str(event_id).encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(word, digest_size=8, key=self.salt).digest()
         return (int.from_bytes(digest, "big") >> 11) / 2**53
@@ -120,7 +126,7 @@ class Engine:
     ) -> None:
         """Learns from one event; with `alone`, the features are those of the chosen action."""
         low, high = self.settings.value_range
-        plain = isinstance(value, _NUMBERS) and isinstance(weight, _NUMBERS) and low <= value <= high
+        plain = isinstance(value, _NUMBERS) and isinstance(weight, (float, int)) and low <= value <= high
         if not (plain and 0 <= weight < _LARGE):
             value = float(np.asarray(self._checked_value(value)))
             weight = float(event_weights([weight], 1)[0])
@@ -171,6 +177,15 @@ class Engine:
         return np.asarray(costs[0] if self.settings.noun == "cost" else 0.0 - costs[0], dtype=np.float64)
 
 
+def plain_id(event_id: Any) -> str | int:
+    """An event id as JSON writes it."""
+    if isinstance(event_id, str):
+        return str(event_id)
+    if is_whole(event_id):
+        return int(event_id)
+    raise TypeError(f"event_id is {event_id!r}; expected text or a whole number.")
+
+
 def new_learner(settings: Settings, bits: int | None = None) -> _engine.ArrayLearner:
     """A C++ learner that has learned nothing."""
     learner = _engine.ArrayLearner(settings.arguments(bits))
@@ -193,13 +208,17 @@ class Model:
     note: dict[str, Any]
 
 
-def read_model(path: str | os.PathLike[str], rewards: bool | None = None) -> Model:
-    """Reads a model file. `rewards` says what a model of the command line is to be used for."""
+def read_model(path: str | os.PathLike[str], defaults: Mapping[str, Any], rewards: bool | None = None) -> Model:
+    """Reads a model file. `rewards` says what a model of the command line is to be used for.
+
+    `defaults` are those of the constructor's arguments.
+    """
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; expected a model file.")
-    found = _engine.ArrayLearner(["-i", os.fsencode(path), *_LOADING])
+    if not os.path.isfile(path):
+        kind = "a folder" if os.path.isdir(path) else "not a regular file"
+        raise OSError(f"{os.fspath(path)!r} is {kind}; expected a model file.")
+    found = _read(path)
     note: dict[str, Any] = json.loads(found.note) if found.note else {}
     made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
     if rewards is not None and rewards != made_for_rewards:
@@ -209,8 +228,20 @@ def read_model(path: str | os.PathLike[str], rewards: bool | None = None) -> Mod
         )
     params = {**params_of(found.kept_flags(), made_for_rewards), "bits": found.bits}
     if note:
+        # As they were given; VW keeps numbers in float32, and forgets some flags.
         params |= {"action_names": note["action_names"], "missing": note["missing"]}
+        params |= {f"{note['noun']}_range": tuple(note["range"]), "vw_args": shlex.join(note["vw_args"])}
+        forgotten = Settings.checked({**defaults, **params}).flags_beyond(found.kept_flags())
+        if forgotten:
+            found = _read(path, forgotten)
     return Model(found, params, note)
+
+
+def _read(path: str | os.PathLike[str], flags: Sequence[str] = ()) -> _engine.ArrayLearner:
+    try:
+        return _engine.ArrayLearner(["-i", os.fsencode(path), *_LOADING, *flags])
+    except RuntimeError as problem:
+        raise RuntimeError(f"{os.fspath(path)!r} cannot be read as a model: {problem}") from problem
 
 
 def _new_salt(seed: int | None) -> bytes:

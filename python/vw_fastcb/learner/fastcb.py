@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,15 +19,33 @@ from vw_fastcb.engine.stock_modules import load_pylibvw
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import rows
 from vw_fastcb.learner.decision import Decision, Decisions
-from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, new_learner, read_model
+from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, new_learner, plain_id, read_model
 from vw_fastcb.learner.events import ActionSets, Events, Table
 from vw_fastcb.learner.outcomes import cost_table
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.simulation import Simulation, play
 
 _Self = TypeVar("_Self", bound="FastCB")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _Array = NDArray[np.float64]
 _Exclude = Collection[int | str] | Sequence[Collection[int | str]] | NDArray[Any] | None
+
+
+def _may_start(method: _Method) -> _Method:
+    """Marks a method that makes the engine at the first use. Where that use is refused, the learner is unused again."""
+
+    @functools.wraps(method)
+    def first_or_later(self: FastCB, /, *args: Any, **kwargs: Any) -> Any:
+        if self._engine is not None:
+            return method(self, *args, **kwargs)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            if self._engine is not None and self._engine.is_untouched():
+                vars(self).pop("_engine", None)
+            raise
+
+    return cast("_Method", first_or_later)
 
 
 class FastCB:
@@ -117,6 +136,7 @@ class FastCB:
 
     # Deciding and learning, one event at a time
 
+    @_may_start
     def decide(
         self,
         context: Any,
@@ -152,11 +172,15 @@ class FastCB:
         engine = self._engine or self._start(context, action_features)
         engine.check_presence(action_features)
         excluded = None if exclude is None else engine.settings.excluded(exclude)
-        draw = None if event_id is None else engine.draw_of(event_id)
+        draw = None
+        if event_id is not None:
+            event_id = plain_id(event_id)
+            draw = engine.draw_of(event_id)
         made = engine.learner.decide(context, action_features, excluded, draw)
         names = engine.settings.action_names
         return Decision.made(made, None if names is None else names[made[0]], event_id, engine.kind)
 
+    @_may_start
     def learn(
         self,
         decision: Decision | Decisions,
@@ -189,7 +213,7 @@ class FastCB:
             >>> bandit.events_
             3
         """
-        engine = self._engine or self._start()
+        engine = self._engine or self._start(*_features_of(decision))
         observed = _observed(engine.settings.noun, value, cost, reward)
         if isinstance(decision, Decisions):
             _check_maker(engine, decision.maker)
@@ -202,7 +226,7 @@ class FastCB:
                 f"learn was given {type(decision).__name__!r}; expected a decision. To learn from a context and an "
                 f"action use learn_event(context, action, {engine.settings.noun})."
             )
-        if decision.maker != engine.kind:
+        if decision.maker != engine.kind or type(decision.action) is not int:
             _check_maker(engine, decision.maker)
             _check_logged(engine, decision)
         weight = 1.0 if sample_weight is None else sample_weight
@@ -210,6 +234,7 @@ class FastCB:
         alone = not isinstance(features, list) and getattr(features, "ndim", 1) == 1
         engine.learn_one(decision.context, features, decision.action, observed, weight, alone=alone)
 
+    @_may_start
     def learn_event(
         self,
         context: Any,
@@ -255,6 +280,7 @@ class FastCB:
     def predict_proba(self, contexts: Any, action_features: None = None, *, exclude: _Exclude = None) -> _Array: ...
     @overload
     def predict_proba(self, contexts: Any, action_features: Any, *, exclude: _Exclude = None) -> Table: ...
+    @_may_start
     def predict_proba(self, contexts: Any, action_features: Any = None, *, exclude: _Exclude = None) -> Table:
         """The probability of each action for each row.
 
@@ -282,6 +308,7 @@ class FastCB:
         engine.learner.remember(*events.rows)
         return events.table(pmf)
 
+    @_may_start
     def predict(self, contexts: Any, action_features: Any = None, *, exclude: _Exclude = None) -> NDArray[np.int64]:
         """The greedy action of each row: the one with the lowest predicted cost, or the highest reward.
 
@@ -318,6 +345,7 @@ class FastCB:
     def predict_cost(self, contexts: Any, action_features: None = None) -> _Array: ...
     @overload
     def predict_cost(self, contexts: Any, action_features: Any) -> Table: ...
+    @_may_start
     def predict_cost(self, contexts: Any, action_features: Any = None) -> Table:
         """The predicted cost of each action for each row. See `predict_reward` for learners of rewards.
 
@@ -343,6 +371,7 @@ class FastCB:
     def predict_reward(self, contexts: Any, action_features: None = None) -> _Array: ...
     @overload
     def predict_reward(self, contexts: Any, action_features: Any) -> Table: ...
+    @_may_start
     def predict_reward(self, contexts: Any, action_features: Any = None) -> Table:
         """The predicted reward of each action for each row, of a learner that was made with `reward_range`.
 
@@ -359,6 +388,7 @@ class FastCB:
         """
         return self._predicted("reward", contexts, action_features)
 
+    @_may_start
     def decide_many(
         self,
         contexts: Any,
@@ -394,9 +424,10 @@ class FastCB:
         kept = rows.copy_of(contexts)
         engine, events = self._events(kept, action_features)
         count = len(events.contexts)
-        if event_ids is not None and (isinstance(event_ids, str) or len(event_ids) != count):
+        ids = None if event_ids is None else [plain_id(one) for one in event_ids]
+        if ids is not None and (isinstance(event_ids, str) or len(ids) != count):
             raise ValueError(f"event_ids are {event_ids!r}; expected one for each of {count} rows.")
-        draws = None if event_ids is None else np.array([engine.draw_of(one) for one in event_ids], dtype=np.float64)
+        draws = None if ids is None else np.array([engine.draw_of(one) for one in ids], dtype=np.float64)
         pmf, predicted, gamma = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
         actions, probabilities = engine.learner.draw_actions(pmf, events.begins, draws)
         engine.learner.remember(*events.rows)
@@ -416,10 +447,11 @@ class FastCB:
             contexts=kept,
             action_features=features,
             action_names=engine.settings.action_names,
-            event_ids=None if event_ids is None else tuple(event_ids),
+            event_ids=None if ids is None else tuple(ids),
             maker=engine.kind,
         )
 
+    @_may_start
     def partial_fit(
         self: _Self,
         contexts: Any,
@@ -540,6 +572,7 @@ class FastCB:
 
     # The model
 
+    @_may_start
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a VW model, which `vw-fastcb -i` reads too.
 
@@ -579,11 +612,11 @@ class FastCB:
             A learner that goes on where the model stands.
 
         Raises:
-            FileNotFoundError: There is no such file.
+            OSError: There is no such file, or it is a folder, a pipe or a device.
             RuntimeError: The file is damaged, or was not made by FastCB.
             ValueError: The model uses other namespaces than `x` and `a`, or `rewards` contradicts it.
         """
-        model = read_model(path, rewards)
+        model = read_model(path, _DEFAULTS, rewards)
         learner = cls(**model.params, seed=seed)
         settings = learner._settings()
         learner._engine = Engine.of_model(model, settings, settings.seed)
@@ -612,6 +645,7 @@ class FastCB:
     ) -> None:
         self.close()
 
+    @_may_start
     def to_workspace(self) -> Workspace:
         """The learner's VW workspace, not a copy: what one learns the other knows.
 
@@ -727,6 +761,8 @@ class FastCB:
                 path = Path(scratch) / "model"
                 engine.save(path)
                 state["_model"] = (path.read_bytes(), engine.learner.draws)
+            if engine.settings.action_names is not None:
+                state["action_names"] = engine.settings.action_names  # the user's own list may have changed
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -737,7 +773,7 @@ class FastCB:
             with tempfile.TemporaryDirectory() as scratch:
                 path = Path(scratch) / "model"
                 path.write_bytes(content)
-                vars(self)["_engine"] = Engine.of_model(read_model(path), self._settings(), draws)
+                vars(self)["_engine"] = Engine.of_model(read_model(path, _DEFAULTS), self._settings(), draws)
 
     # Inside
 
@@ -807,6 +843,13 @@ def _check_maker(engine: Engine, maker: str | None) -> None:
             "one. Learn it there; or give Decision.from_dict(decision.to_dict()), whose features any learner reads by "
             "name."
         )
+
+
+def _features_of(decision: Any) -> tuple[Any, Any]:
+    """What tells a new learner how large it has to be."""
+    if isinstance(decision, Decisions):
+        return decision.contexts, None
+    return getattr(decision, "context", None), getattr(decision, "action_features", None)
 
 
 def _check_logged(engine: Engine, decision: Decision) -> None:

@@ -17,8 +17,10 @@ def chosen_actions(
     if np.ma.is_masked(actions):
         raise ValueError(f"{noun}s are {actions!r}, with masked values; expected whole numbers.")
     chosen = np.asarray(actions)
-    if chosen.dtype.kind in "UO" and chosen.shape == counts.shape and all(isinstance(one, str) for one in chosen.flat):
-        chosen = np.array([settings.action_number(str(name)) for name in chosen], dtype=np.int64)
+    if chosen.dtype.kind in "UO" and chosen.shape == counts.shape:
+        # Names. Where numbers are among them, numpy has turned those to text.
+        numbers = [settings.action_number(one, int(count)) for one, count in zip(actions, counts, strict=True)]
+        chosen = np.array(numbers, dtype=np.int64)
     if len(counts) == 0 and chosen.shape == (0,):
         return np.zeros(0, dtype=np.int64)
     if chosen.dtype.kind not in "iu" or chosen.shape != counts.shape:

@@ -37,6 +37,8 @@ def canonical(given: Any, noun: str, one: bool) -> Any:
         return _only_row(frames.columns_of(given, noun), noun) if one else frames.columns_of(given, noun)
     if frames.is_series(given) and one:
         return frames.columns_of_row(given, noun)
+    if isinstance(given, (list, tuple)) and given and frames.is_series(given[0]):
+        given = [dict(row) if frames.is_series(row) else row for row in given]
     if is_dict(given):
         if not one:
             raise TypeError(f"{noun} are one dictionary; expected a list of dictionaries, one for each row.")
@@ -107,8 +109,10 @@ def count(table: Any) -> int:
 
 
 def width(given: Any) -> int | None:
-    """The number of columns of an array or a sparse matrix, of any dimension; None of anything else."""
-    if frames.is_frame(given) or frames.is_series(given) or is_dict(given) or holds_dicts(given):
+    """How many weights the columns of a table or a row need room for; None where that cannot be told."""
+    if frames.is_frame(given):
+        return 4 * len(given.columns)  # hashed names need room between them
+    if frames.is_series(given) or is_dict(given) or holds_dicts(given):
         return None
     if isinstance(given, (list, tuple)) and given and hasattr(given[0], "shape"):
         given = given[0]  # a list of tables
@@ -158,7 +162,7 @@ def copy_of(table: Any) -> Any:
     if hasattr(table, "tocsr"):
         return table.tocsr().copy()
     if holds_dicts(table):
-        return [dict(row) for row in table]
+        return _all_dicts(table, "contexts")
     array = np.array(table)
     array.flags.writeable = False
     return array
@@ -213,6 +217,8 @@ def _array(given: Any, noun: str, one: bool) -> NDArray[Any]:
 
 def _as_numbers(given: Any, noun: str) -> NDArray[Any]:
     """As a plain, aligned array of float32 or float64."""
+    if type(given).__module__.partition(".")[0] == "pyarrow":
+        raise TypeError(f"{noun} are of pyarrow; expected a frame: call to_pandas() first.")
     if np.ma.is_masked(given):
         raise ValueError(f"{noun} are an array with masked values; expected numbers. Fill them first.")
     try:

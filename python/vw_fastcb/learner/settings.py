@@ -78,6 +78,20 @@ class Settings:
         low, high = self.value_range
         return (low, high) if self.noun == "cost" else (0.0 - high, 0.0 - low)
 
+    def flags_beyond(self, kept: str) -> list[str]:
+        """The flags of `vw_args` that are not among those that a model keeps: VW has to be given them again."""
+        names = {word.removeprefix("--").partition("=")[0] for word in shlex.split(kept) if word.startswith("--")}
+        beyond: list[str] = []
+        again = False
+        for word in self.vw_args:
+            if word.startswith("--"):
+                again = word.removeprefix("--").partition("=")[0] not in names
+            elif word.startswith("-") and not is_negative_number(word):
+                again = False  # VW keeps all of its flags of one letter that are taken here
+            if again:
+                beyond.append(word)
+        return beyond
+
     @property
     def kind(self) -> str:
         """What decisions are marked with: they can be learned where features and actions mean the same."""
@@ -132,7 +146,8 @@ class Settings:
         """The numbers of actions that are left out of one decision."""
         if exclude is None:
             return None
-        if isinstance(exclude, str) or not isinstance(exclude, (Collection, np.ndarray)):
+        scalar = isinstance(exclude, np.ndarray) and exclude.ndim == 0
+        if isinstance(exclude, str) or scalar or not isinstance(exclude, Collection):
             raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
         return [self.action_number(action) for action in exclude]
 
@@ -170,6 +185,11 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
         kept.pop(flag, None)
     params["vw_args"] = " ".join(shlex.join([f"--{name}", *values]) for name, values in kept.items())
     return params
+
+
+def is_negative_number(word: str) -> bool:
+    """Whether a word of a command line is the value of a flag although it begins with a dash."""
+    return word[1:2].isdigit() or word[1:2] == "."
 
 
 def is_whole(value: object) -> bool:
@@ -269,7 +289,8 @@ def _flags(value: Any) -> tuple[str, ...]:
             f"vw_args is {value!r}, whose quotation marks do not match; expected a command line."
         ) from problem
     for word in words:
-        flag = word.partition("=")[0]
+        # VW takes -l3 for -l 3.
+        flag = word.partition("=")[0] if word.startswith("--") else word[:2]
         if flag in _REFUSED_FLAGS:
             raise ValueError(f"vw_args has {flag}: {_REFUSED_FLAGS[flag]}.")
     return words
@@ -278,7 +299,9 @@ def _flags(value: Any) -> tuple[str, ...]:
 # What VW would do with these is not what a learner in a program may do, or a parameter says it.
 _REFUSED_FLAGS = {
     **dict.fromkeys(("--version", "--help", "-h"), "it would end the program; use vw-fastcb for it"),
-    **dict.fromkeys(("--daemon", "--foreground", "--port"), "it would start a server; use vw-fastcb for it"),
+    **dict.fromkeys(("--daemon", "--foreground", "--port", "--pid_file"), "it would start a server, which is refused"),
+    "--audit_regressor": "it would read rows from a file; use vw-fastcb for it",
+    **dict.fromkeys(("--holdout_after", "--holdout_period"), "every event that is given is learned"),
     **dict.fromkeys(("-i", "--initial_regressor"), "load a model with FastCB.load"),
     **dict.fromkeys(("-f", "--final_regressor"), "save a model with save()"),
     **dict.fromkeys(("-t", "--testonly"), "a learner that is not to learn is not asked to"),
