@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace vw_fastcb
@@ -52,13 +53,29 @@ void check_slot(
         "slot {} has a cost but does not say which action was chosen. Give its action and probability.", slot));
   }
   check_observation({cost, 0, entries[0].score}, weight, range);
+  std::vector<bool> seen(count, false);
+  double sum = 0.;
   for (const auto& entry : entries)
   {
     check_known(entry.action, count, slot);
+    if (seen[entry.action])
+    {
+      refuse(fmt::format("slot {} lists action {} twice. List each action once.", slot, entry.action));
+    }
+    seen[entry.action] = true;
+    sum += entry.score;
     if (!(entry.score >= 0.f && entry.score <= 1.f))
     {
       refuse(fmt::format("probability {} of action {} in slot {} is outside [0, 1].", entry.score, entry.action, slot));
     }
+  }
+  constexpr double ROUNDING = 1e-3;
+  if (entries.size() > 1 && std::abs(sum - 1.) > ROUNDING)
+  {
+    refuse(
+        fmt::format("the probabilities of slot {} add up to {:.6g}, not to 1. Log the probability of every action that "
+                    "the slot could choose, or of the chosen one only.",
+            slot, sum));
   }
 }
 }  // namespace

@@ -90,7 +90,11 @@ JSON = {
         json.dumps(actions(_label=LABEL, _twin=LABEL)).replace("_twin", "_label"),
         "more than one action has a cost, or one has two labels",
     ),
-    "a cost twice": ("--json", json.dumps(actions(_label={**LABEL, "twin": 1})).replace("twin", "Cost"), "two costs"),
+    "a cost twice": (
+        "--json",
+        json.dumps(actions(_label={**LABEL, "twin": 1})).replace("twin", "Cost"),
+        "Cost of a _label is given twice",
+    ),
     "another spelling": ("--json", json.dumps(actions(_Label=LABEL)), "Write _label in lower case"),
     "no log": ("--dsjson", json.dumps(actions(_label=LABEL)), "Use --json"),
     "pdrop twice": (
