@@ -93,13 +93,25 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
     refuse(fmt::format("it has {} slots and {} actions. Expected at least one action per slot.", slots, count));
   }
   std::vector<bool> taken(count, false);
+  size_t unlabelled = 0;  // slots so far
   for (size_t i = count + 1; i < lines.size(); ++i)
   {
     const auto& label = lines[i]->l.conditional_contextual_bandit;
     const auto& included = label.explicit_included_actions;
     const size_t slot = i - count - 1;
     for (const auto action : included) { check_known(action, count, slot); }
-    if (label.outcome == nullptr) { continue; }
+    if (label.outcome == nullptr)
+    {
+      ++unlabelled;
+      continue;
+    }
+    if (unlabelled > 0)
+    {
+      refuse(
+          fmt::format("slot {} has a label and a slot before it has none. VW would draw an action for that slot, and "
+                      "ignore this label if it drew the same. Label all slots up to the last labelled one.",
+              slot));
+    }
     check_slot(label.outcome->probabilities, label.outcome->cost, lines[i]->weight, count, slot, range);
     const auto chosen = label.outcome->probabilities[0].action;
     if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))
