@@ -8,6 +8,21 @@ namespace vw_fastcb
 {
 namespace
 {
+// What VW's parsers throw without saying what to do.
+struct translation
+{
+  const char* thrown;
+  const char* problem;
+};
+constexpr translation KNOWN[] = {
+    {"read as NaN", "a feature or namespace has the value nan. Give a number, or leave the feature out."},
+    {"Tried to get value as number",
+        "VW reads the whole numbers from 0 to 4294967295 only as features of slates. Write others with a decimal "
+        "point, -2.0 for -2."},
+    {"Null fields not supported", "a feature is null, which VW does not read in slates. Leave it out."},
+    {"NOT HANDLED", "an array of features contains something else than numbers and objects. Give one of these."},
+};
+
 bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 }  // namespace
 
@@ -20,9 +35,9 @@ std::string as_problem(const std::exception& thrown)
   // VW's text parser appends its own count of events, and the whole line.
   text.resize(std::min(text.size(), text.find("in Example #")));
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '.')) { text.pop_back(); }
-  if (text.find("read as NaN") != std::string::npos)
+  for (const auto& known : KNOWN)
   {
-    return "bad event: a feature or namespace has the value nan. Give a number, or leave the feature out.";
+    if (text.find(known.thrown) != std::string::npos) { return std::string("bad event: ") + known.problem; }
   }
   const auto malformed = text.find("expected after : ");
   if (malformed != std::string::npos)

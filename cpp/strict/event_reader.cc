@@ -32,6 +32,7 @@ namespace
 namespace json = VW::parsers::json;
 
 constexpr const char* NAME = "vw-fastcb";
+constexpr const char* NOTHING = "it is empty. Give the lines of an event, or one JSON object.";
 
 int read_next(VW::workspace* all, VW::io_buf& input, VW::multi_ex& examples)
 {
@@ -74,6 +75,21 @@ void end_event(VW::workspace& all, VW::multi_ex& examples)
   examples.push_back(&end);
 }
 
+// Empty lines around the event are ignored.
+std::vector<VW::string_view> lines_of_event(VW::string_view text)
+{
+  std::vector<VW::string_view> lines;
+  VW::tokenize('\n', text, lines, /*allow_empty=*/true);
+  for (auto& line : lines) { line = content_of_line(line); }
+  while (!lines.empty() && lines.back().empty()) { lines.pop_back(); }
+  lines.erase(lines.begin(), std::find_if_not(lines.begin(), lines.end(), [](auto line) { return line.empty(); }));
+  if (std::any_of(lines.begin(), lines.end(), [](auto line) { return line.empty(); }))
+  {
+    refuse("it has an empty line inside, which ends an event. Give one event at a time.");
+  }
+  return lines;
+}
+
 // Leaves one new example, which is what VW's readers start from.
 void start_over(VW::workspace& all, VW::multi_ex& examples)
 {
@@ -100,6 +116,8 @@ void read_line(VW::workspace& all, VW::example& ec, VW::string_view line)
   const c_locale locale;
   try
   {
+    while (!line.empty() && line.back() == '\n') { line.remove_suffix(1); }
+    line = content_of_line(line);
     check_text_line(line, reader->labels());
     VW::parsers::text::read_line(all, &ec, line);
   }
@@ -300,7 +318,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
 
 bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::multi_ex& examples)
 {
-  const size_t indent = std::strspn(line, " \t");  // VW ignores an event that does not start with its bracket
+  const size_t indent = std::strspn(line, " \t\r\n");  // VW ignores an event that does not start with its bracket
   line += indent;
   length -= indent;
   const json_format format{_rules.labels(), all.parser_runtime.example_parser->decision_service_json, _several_lines};
@@ -344,20 +362,17 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
   size_t count = 0;  // lines
   try
   {
-    if (is_blank(text)) { refuse("it is empty. Give the lines of an event, or one JSON object."); }
+    if (is_blank(text)) { refuse(NOTHING); }
     if (_is_given_json)
     {
+      text = content_of_line(text);
       std::vector<char> line(text.begin(), text.end());
       line.push_back('\0');
       if (!add_json(all, line.data(), text.size(), examples)) { start_over(all, examples); }
       return;
     }
-    std::vector<VW::string_view> lines;
-    VW::tokenize('\n', text, lines);
-    if (text.find("\n\n") != VW::string_view::npos)
-    {
-      refuse("it has an empty line inside, which ends an event. Give one event at a time.");
-    }
+    const auto lines = lines_of_event(text);
+    if (lines.empty()) { refuse(NOTHING); }
     if (lines.size() > 1 && !_several_lines)
     {
       refuse(fmt::format("it has {} lines; expected one. Pass each event on its own.", lines.size()));

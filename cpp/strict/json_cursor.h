@@ -120,6 +120,10 @@ public:
       has_escapes = true;
       ++_at;  // an escaped character may be a quote, but not the end of the text
       if (!is(TEXT) && *_at != '"' && *_at != '\\') { fail("an escaped character"); }
+      if (std::strncmp(_at, "u0000", 5) == 0)
+      {
+        refuse("a name or a text contains a zero character, \\u0000, and VW reads nothing after it. Remove it.");
+      }
       ++_at;
     }
     return {{start, static_cast<size_t>(_at++ - start)}, has_escapes};

@@ -45,11 +45,16 @@ float number_of(VW::string_view token, VW::string_view label, const char* what, 
   return *value;
 }
 
+bool is_small_number(VW::string_view token)
+{
+  constexpr size_t MOST_DIGITS = 9;  // so that the number fits
+  return !token.empty() && token.size() <= MOST_DIGITS &&
+         std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 uint32_t action_number(VW::string_view token, VW::string_view label)
 {
-  const bool digits = std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
-  constexpr size_t MOST_DIGITS = 9;  // so that the number fits
-  if (token.empty() || token.size() > MOST_DIGITS || !digits)
+  if (!is_small_number(token))
   {
     refuse(
         fmt::format("action {} in the label {} is unknown. Actions are numbers; with --cb_explore K they are "
@@ -122,11 +127,16 @@ void check_probability(VW::string_view token, VW::string_view label)
 }
 
 // The slots of a conditional bandit are labelled "1:0.5:0.8,0:0.2", action:cost:probability and then
-// action:probability; those of slates "1:0.8,0:0.2". A slate's cost is on its shared line, "shared 0.5".
+// action:probability; those of slates "1:0.8,0:0.2". A slate's cost is on its shared line, "shared 0.5", and its
+// actions name their slot, "action 0".
 void check_words_of_slots(const std::vector<VW::string_view>& words, std::vector<VW::string_view>& tokens)
 {
   if (words.size() < 3) { return; }
   if (words[1] == SHARED) { check_finite(words[2], words[2], "cost"); }
+  if (words[1] == VW::details::ACTION_TYPE && !is_small_number(words[2]))
+  {
+    refuse(fmt::format("slot {} of an action is unknown. Slots are numbered from 0.", quoted(words[2])));
+  }
   if (words[1] != VW::details::SLOT_TYPE) { return; }
   std::vector<VW::string_view> entries;
   for (size_t i = 2; i < words.size(); ++i)

@@ -2,6 +2,7 @@
 // the time of learning from a log.
 #pragma once
 
+#include "vw/common/string_view.h"
 #include "vw/common/vw_exception.h"
 #include "vw/core/io_buf.h"
 #include "vw/io/io_adapter.h"
@@ -12,6 +13,15 @@
 
 namespace vw_fastcb
 {
+// A line without a byte-order mark before it and a carriage return after it.
+inline VW::string_view content_of_line(VW::string_view line)
+{
+  constexpr VW::string_view MARK = "\xef\xbb\xbf";
+  if (line.substr(0, MARK.size()) == MARK) { line.remove_prefix(MARK.size()); }
+  if (!line.empty() && line.back() == '\r') { line.remove_suffix(1); }
+  return line;
+}
+
 class line_source
 {
 public:
@@ -39,19 +49,12 @@ public:
   }
 
 private:
-  // Returns what is before `end`, without a byte-order mark or a carriage return.
   void give(char*& line, size_t& length, size_t end)
   {
-    constexpr const char* MARK = "\xef\xbb\xbf";
-    line = _buffer.data() + _from;
-    length = end - _from;
+    const auto text = content_of_line({_buffer.data() + _from, end - _from});
+    line = _buffer.data() + (text.data() - _buffer.data());
+    length = text.size();
     _from = end;
-    if (length >= 3 && std::memcmp(line, MARK, 3) == 0)
-    {
-      line += 3;
-      length -= 3;
-    }
-    if (length > 0 && line[length - 1] == '\r') { --length; }
   }
 
   void make_room()

@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 
 #include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
 
 #include <string>
 
@@ -21,8 +22,14 @@ void require(bool good, const char* name, const char* expected)
 
 const value* find(const value& object, const char* name)
 {
-  const auto found = object.FindMember(name);
-  return found == object.MemberEnd() ? nullptr : &found->value;
+  const value* found = nullptr;
+  for (const auto& member : object.GetObject())
+  {
+    if (member.name != name) { continue; }
+    if (found != nullptr) { refuse(fmt::format("{} is given twice. Give it once.", name)); }
+    found = &member.value;
+  }
+  return found;
 }
 
 template <typename IsGood>
@@ -87,7 +94,11 @@ json_facts check_slates_json(const char* event, bool decision_service)
 {
   rapidjson::Document document;
   document.Parse(event);
-  require(!document.HasParseError() && document.IsObject(), "the event", "one JSON object");
+  if (document.HasParseError())
+  {
+    refuse(fmt::format("it cannot be read as JSON at character {}: {}", document.GetErrorOffset() + 1,
+        rapidjson::GetParseError_En(document.GetParseError())));
+  }
   if (decision_service) { check_log(document); }
   const auto* context = decision_service ? find(document, "c") : &document;
   require(context != nullptr && context->IsObject(), "c", "an object");

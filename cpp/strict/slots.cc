@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace vw_fastcb
@@ -52,13 +53,29 @@ void check_slot(
         "slot {} has a cost but does not say which action was chosen. Give its action and probability.", slot));
   }
   check_observation({cost, 0, entries[0].score}, weight, range);
+  std::vector<bool> seen(count, false);
+  double sum = 0.;
   for (const auto& entry : entries)
   {
     check_known(entry.action, count, slot);
+    if (seen[entry.action])
+    {
+      refuse(fmt::format("slot {} lists action {} twice. List each action once.", slot, entry.action));
+    }
+    seen[entry.action] = true;
+    sum += entry.score;
     if (!(entry.score >= 0.f && entry.score <= 1.f))
     {
       refuse(fmt::format("probability {} of action {} in slot {} is outside [0, 1].", entry.score, entry.action, slot));
     }
+  }
+  constexpr double ROUNDING = 1e-3;
+  if (entries.size() > 1 && std::abs(sum - 1.) > ROUNDING)
+  {
+    refuse(
+        fmt::format("the probabilities of slot {} add up to {:.6g}, not to 1. Log the probability of every action that "
+                    "the slot could choose, or of the chosen one only.",
+            slot, sum));
   }
 }
 }  // namespace
@@ -76,13 +93,25 @@ void check_conditional_event(const VW::multi_ex& lines, const cost_range& range)
     refuse(fmt::format("it has {} slots and {} actions. Expected at least one action per slot.", slots, count));
   }
   std::vector<bool> taken(count, false);
+  size_t unlabelled = 0;  // slots so far
   for (size_t i = count + 1; i < lines.size(); ++i)
   {
     const auto& label = lines[i]->l.conditional_contextual_bandit;
     const auto& included = label.explicit_included_actions;
     const size_t slot = i - count - 1;
     for (const auto action : included) { check_known(action, count, slot); }
-    if (label.outcome == nullptr) { continue; }
+    if (label.outcome == nullptr)
+    {
+      ++unlabelled;
+      continue;
+    }
+    if (unlabelled > 0)
+    {
+      refuse(
+          fmt::format("slot {} has a label and a slot before it has none. VW would draw an action for that slot, and "
+                      "ignore this label if it drew the same. Label all slots up to the last labelled one.",
+              slot));
+    }
     check_slot(label.outcome->probabilities, label.outcome->cost, lines[i]->weight, count, slot, range);
     const auto chosen = label.outcome->probabilities[0].action;
     if (taken[chosen] || (!included.empty() && std::find(included.begin(), included.end(), chosen) == included.end()))

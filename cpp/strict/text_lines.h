@@ -1,5 +1,6 @@
 // What a line of VW's text may look like before its first bar. VW reads a label that touches the bar as a tag, drops
-// everything before a tab, and reads a line without a bar as an action. Here such lines are refused.
+// everything before a tab and after a carriage return, and reads a line without a bar as an action. Here such lines are
+// refused.
 #pragma once
 
 #include "vw/common/string_view.h"

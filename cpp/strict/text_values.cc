@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -22,23 +23,37 @@ bool ends_a_value(VW::string_view text, size_t at)
   return at >= text.size() || text[at] == ' ' || text[at] == '\t' || text[at] == '|' || text[at] == '\r';
 }
 
-// After a colon, VW reads nothing, a lone sign or a lone point as 0, and then drops the feature.
+bool is_sign_or_point(char c) { return c == '-' || c == '+' || c == '.'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// After a colon, VW reads nothing, a lone sign, a lone point or a lone exponent as 0, and then drops the feature.
 void check_value_at(VW::string_view features, size_t at)
 {
-  size_t digit = at;
-  while (digit < features.size() && (features[digit] == '-' || features[digit] == '+' || features[digit] == '.'))
+  const auto skip = [features](size_t from, bool (*skipped)(char))
   {
-    ++digit;
+    while (from < features.size() && skipped(features[from])) { ++from; }
+    return from;
+  };
+  const size_t start = skip(at, is_sign_or_point);
+  if (ends_a_value(features, start))
+  {
+    refuse(fmt::format("a colon in {} is not followed by a value. Give one, or leave the colon out.",
+        quoted(features.substr(at < 20 ? 0 : at - 20))));
   }
-  if (!ends_a_value(features, digit)) { return; }
-  refuse(fmt::format("a colon in {} is not followed by a value. Give one, or leave the colon out.",
-      quoted(features.substr(at < 20 ? 0 : at - 20))));
+  if (features[start] != 'e' && features[start] != 'E') { return; }
+  const size_t end = skip(skip(start + 1, is_sign_or_point), is_digit);
+  if (!ends_a_value(features, end)) { return; }
+  const auto value = std::string(features.substr(at, end - at));
+  refuse(
+      fmt::format("VW reads the value ':{}' as the number 0 and drops it. For a word, write '={}'; for a number, put a "
+                  "digit before the e.",
+          value, value));
 }
 
 // VW keeps the exponent of a number in eight bits: 1e256 would be read as 1.
 void check_exponent_at(VW::string_view features, size_t e)
 {
-  const auto of_number = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+'; };
+  const auto of_number = [](char c) { return is_digit(c) || is_sign_or_point(c); };
   size_t first = e;
   while (first > 0 && of_number(features[first - 1])) { --first; }
   size_t last = e + 1;
@@ -62,10 +77,7 @@ void check_value_near(VW::string_view features, size_t i)
   const char c = features[i];
   const char before = features[i - 1];
   if (c == ':') { check_value_at(features, i + 1); }
-  else if ((c == 'e' || c == 'E') && ((before >= '0' && before <= '9') || before == '.'))
-  {
-    check_exponent_at(features, i);
-  }
+  else if ((c == 'e' || c == 'E') && (is_digit(before) || before == '.')) { check_exponent_at(features, i); }
 }
 
 #ifdef __AVX2__

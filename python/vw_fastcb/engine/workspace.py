@@ -57,17 +57,32 @@ class Workspace(_StockWorkspace):  # type: ignore[misc]
     ) -> None:
         with _engine.CLocale():
             super().__init__(arg_str, enable_logging, arg_list, _existing_vw, **kw)
+        self._reads_strictly = any("fastcb" in learner for learner in self.get_enabled_learners())
 
     def _parse(self, text: str) -> list[Any]:
         """Called by `parse`. Unlike VW's own, it returns its examples to VW if the text cannot be parsed."""
         return _engine.parse_examples(self, text)
 
     def parse(self, str_ex: str | Sequence[str], labelType: int | None = None) -> Any:  # noqa: N803, VW's name
-        """Parses text into an example, or into a list of examples if an event has several lines."""
-        examples = super().parse(str_ex, labelType)
+        """Parses text into an example, or into a list of examples if an event has several lines.
+
+        With `--fastcb`, text is read exactly as the command line reads it.
+        """
+        if self._reads_strictly and _is_text(str_ex):
+            examples = self._parse_as_given(str_ex, labelType)
+        else:
+            examples = super().parse(str_ex, labelType)
         for example in examples if isinstance(examples, list) else [examples]:
             example.pooled = True
         return examples
+
+    def _parse_as_given(self, text: str | Sequence[str], label_type: int | None) -> Any:
+        """What the stock `parse` does, but it would remove spaces and carriage returns first."""
+        parsed = self._parse(text if isinstance(text, str) else "\n".join(text))
+        examples = [Example(self, example, label_type) for example in parsed]
+        for example in examples:
+            example.setup_done = True
+        return examples if self._is_multiline() else examples[0]
 
     def learn(self, ec: Any) -> None:
         """Learns from one event: text, lines of text, an `Example`, or a list of them."""
