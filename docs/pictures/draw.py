@@ -81,7 +81,7 @@ def draw_allocation() -> None:
 
 
 DRIFT = {
-    "as it comes": ({"learning_rate": 2}, SQUARECB),
+    "defaults": ({"learning_rate": 2}, SQUARECB),
     "constant gamma": ({"learning_rate": 2, "gamma_scale": 100, "gamma_exponent": 0}, THIRD),
     "constant gamma and step": (
         {"learning_rate": 0.5, "gamma_scale": 100, "gamma_exponent": 0, "vw_args": "--sgd --power_t 0"},
