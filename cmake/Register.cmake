@@ -99,13 +99,14 @@ patch_vw(${regressor} "  remove(reg_name.c_str());\n\n  if (0 != rename(start_na
         << start_name.c_str() << \" to \" << reg_name.c_str());\n"
   "  file.replace();\n")
 
-# The Python binding knows a label by its parser, and FastCB's parsers of bandit labels are its own.
-patch_vw(pylibvw.cc "lp->parse_label == VW::cb_label_parser_global.parse_label"
-  "lp->label_type == VW::label_type_t::CB")
-patch_vw(pylibvw.cc "lp->parse_label == VW::ccb_label_parser_global.parse_label"
-  "lp->label_type == VW::label_type_t::CCB")
-patch_vw(pylibvw.cc "lp->parse_label == VW::slates::slates_label_parser.parse_label"
-  "lp->label_type == VW::label_type_t::SLATES")
+# The Python binding knows a label by its parser, and FastCB's parsers of these labels are its own.
+foreach(label IN ITEMS multiclass_label_parser_global=MULTICLASS cs_label_parser_global=CS cb_label_parser_global=CB
+    ccb_label_parser_global=CCB slates::slates_label_parser=SLATES)
+  string(REPLACE "=" ";" label "${label}")
+  list(GET label 0 parser)
+  list(GET label 1 type)
+  patch_vw(pylibvw.cc "lp->parse_label == VW::${parser}.parse_label" "lp->label_type == VW::label_type_t::${type}")
+endforeach()
 set(place "    case lCONTEXTUAL_BANDIT:\n")
 patch_vw(pylibvw.cc "${place}      return &VW::cb_label_parser_global;"
   "${place}      if (all->parser_runtime.example_parser->lbl_parser.label_type == VW::label_type_t::CB)

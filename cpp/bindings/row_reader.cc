@@ -368,7 +368,7 @@ bool row_reader::read_sparse(const py::handle& given, const request& wanted, enc
     if (wanted.one && count != 1) { return false; }
     parts = parts_of_matrix(given, count, wanted.row);
     if (!parts || !parts->is_sound(width)) { return false; }
-    if (!rows.columns.equal(_columns)) { python().check_columns(_noun, rows.columns, _columns); }
+    if (!rows.columns.equal(_columns)) { python().check_columns(_noun, rows.columns, known_columns()); }
   }
   else { return false; }
   rows._form = encoded_rows::form::sparse;
@@ -515,6 +515,23 @@ bool row_reader::read_columns(const py::handle& given, const request& wanted, en
   return true;
 }
 
+// The columns, or else the names that dictionaries had.
+py::object row_reader::known_columns() const
+{
+  if (!_columns.is_none() || _kinds.empty()) { return _columns; }
+  return py::tuple(py::list(_kinds));
+}
+
+// Whether rows may have this name: any, until an array or a frame has fixed the columns.
+bool row_reader::is_known_name(const py::object& key, const std::string& name) const
+{
+  if (_columns.is_none()) { return true; }
+  if (!py::isinstance<py::int_>(_columns)) { return _known_names.contains(key); }
+  const bool number = !name.empty() && name.size() < 19 &&
+                      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number && std::stoull(name) < _columns.cast<uint64_t>();
+}
+
 // What a dictionary says of one name: `name` with a number, or the feature `name=value` with a string, as one writes
 // them in VW's text.
 void row_reader::add_named(const py::handle& key, const py::handle& value, py::ssize_t row, encoded_rows& rows) const
@@ -522,6 +539,10 @@ void row_reader::add_named(const py::handle& key, const py::handle& value, py::s
   const py::object name_object =
       PyUnicode_CheckExact(key.ptr()) != 0 ? py::reinterpret_borrow<py::object>(key) : py::object(py::str(key));
   const auto name = text_of(name_object, "the name");
+  if (!is_known_name(name_object, name))
+  {
+    python().check_columns(_noun, py::make_tuple(name_object), _columns, false);
+  }
   if (value.is_none())
   {
     add_missing(name, rows);
@@ -612,7 +633,7 @@ std::shared_ptr<const column_table> row_reader::table_of(size_t width) const
 {
   if (_table && _table->size() == width) { return _table; }
   const py::int_ given(width);
-  if (!given.equal(_columns)) { python().check_columns(_noun, given, _columns); }
+  if (!given.equal(_columns)) { python().check_columns(_noun, given, known_columns()); }
   column_table table(width);
   for (size_t column = 0; column < width; ++column) { table[column] = hash_of_column(column) & _names.mask; }
   return std::make_shared<const column_table>(std::move(table));
@@ -625,7 +646,7 @@ void row_reader::remember(const encoded_rows& rows)
     for (const auto& [name, kind] : rows.kinds) { _kinds[name] = kind; }
   }
   if (!_columns.is_none() || rows.columns.is_none()) { return; }
-  _columns = rows.columns;
+  set_columns(rows.columns, _kinds);
   if (rows._table) { _table = rows._table; }
   if (py::isinstance<py::int_>(_columns))
   {
@@ -638,5 +659,6 @@ void row_reader::set_columns(const py::object& columns, const py::dict& kinds)
 {
   _columns = columns;
   _kinds = kinds;
+  _known_names = py::isinstance<py::tuple>(columns) ? py::set(columns) : py::set();
 }
 }  // namespace vw_fastcb

@@ -107,6 +107,8 @@ private:
   void add_named(const py::handle& key, const py::handle& value, py::ssize_t row, encoded_rows& rows) const;
   void add_missing(const std::string& name, encoded_rows& rows) const;
   void check_kind(const py::handle& key, const py::object& kind, encoded_rows& rows) const;
+  bool is_known_name(const py::object& key, const std::string& name) const;
+  py::object known_columns() const;
   void end_row(encoded_rows& rows) const;
 
   std::shared_ptr<const column_table> table_of(size_t width) const;
@@ -120,6 +122,7 @@ private:
   uint64_t _hash_of_zero;
   py::object _columns = py::none();
   py::dict _kinds;
+  py::set _known_names;                        // of a frame's columns
   std::shared_ptr<const column_table> _table;  // of arrays of the known width
   mutable std::vector<uint64_t> _seen;         // a bit for each place
   mutable size_t _used = 0;

@@ -339,8 +339,9 @@ void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples)
   // VW sets it later, from the label.
   const auto weight_of = all.parser_runtime.example_parser->lbl_parser.get_weight;
   for (auto* example : examples) { example->weight = weight_of(example->l, example->ex_reduction_features); }
-  if (_several_lines) { _rules.check(examples); }
-  else { _rules.check(*examples[0]); }
+  const bool will_learn = all.runtime_config.training;
+  if (_several_lines) { _rules.check(examples, will_learn); }
+  else { _rules.check(*examples[0], will_learn); }
 }
 
 void event_reader::refuse_or_note(const std::string& problem, size_t problem_line)

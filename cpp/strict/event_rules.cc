@@ -1,12 +1,15 @@
 #include "event_rules.h"
 
+#include "classes.h"
 #include "features.h"
 #include "labels.h"
 #include "slots.h"
 
+#include "vw/core/example.h"
+
 namespace vw_fastcb
 {
-void event_rules::check(const VW::multi_ex& lines) const
+void event_rules::check(const VW::multi_ex& lines, bool will_learn) const
 {
   switch (_labels)
   {
@@ -19,15 +22,31 @@ void event_rules::check(const VW::multi_ex& lines) const
     case VW::label_type_t::SLATES:
       check_slates_event(lines, _range);
       break;
-    default:  // cbify makes its own events
+    case VW::label_type_t::CS:
+      check_costs(lines, will_learn, _classes, _range);
+      break;
+    default:
       break;
   }
   check_features(lines);
 }
 
-void event_rules::check(const VW::example& line) const
+void event_rules::check(const VW::example& line, bool /* will_learn */) const
 {
-  if (_labels == VW::label_type_t::CB) { observed_action(line, _fixed_actions, _range); }
+  switch (_labels)
+  {
+    case VW::label_type_t::CB:
+      observed_action(line, _fixed_actions, _range);
+      break;
+    case VW::label_type_t::MULTICLASS:
+      check_class(line.l.multi, _classes);
+      break;
+    case VW::label_type_t::CS:
+      check_costs(line.l.cs, _classes, _range);
+      break;
+    default:
+      break;
+  }
   check_features(line);
 }
 }  // namespace vw_fastcb

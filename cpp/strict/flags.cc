@@ -4,6 +4,8 @@
 #include "vw/config/options.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 using VW::config::option_group_definition;
 using VW::config::options_i;
@@ -126,6 +128,13 @@ void refuse_flags(const options_i& options)
   {
     require(!options.was_supplied(refused.flag),
         std::string("--fastcb cannot be combined with --") + refused.flag + ": " + refused.reason + "." + perhaps_kept);
+  }
+  if (options.was_supplied("initial_regressor"))
+  {
+    const auto models = options.get_typed_option<std::vector<std::string>>("initial_regressor").value();
+    require(models.size() == 1,
+        "-i was given " + std::to_string(models.size()) +
+            " models, and VW would only read the first. Give one. To combine models, use vw_fastcb.merge_models.");
   }
   const bool flips = options.was_supplied("flip_loss_sign");
   require(!(flips && (options.was_supplied("cbify_cs") || options.was_supplied("cbify_ldf"))),

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -401,9 +402,9 @@ private:
   {
     uint32_t whole = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), whole);
-    if (result.ec == std::errc() && result.ptr == text.data() + text.size()) { return whole; }
-    constexpr double TOO_LARGE = 4294967296.;  // unless written as 1.0 or 1e0
-    double value = -1.;
+    constexpr uint32_t TOO_LARGE = std::numeric_limits<uint32_t>::max();  // VW's mark of "none"
+    if (result.ec == std::errc() && result.ptr == text.data() + text.size() && whole < TOO_LARGE) { return whole; }
+    double value = -1.;  // it may be written as 1.0 or 1e0
     std::from_chars(text.data(), text.data() + text.size(), value);
     if (value >= 0. && value < TOO_LARGE && value == std::floor(value)) { return static_cast<uint32_t>(value); }
     refuse(fmt::format("action {} in {} is unknown. Actions are whole numbers.", std::string(text), std::string(name)));

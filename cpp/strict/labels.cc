@@ -6,8 +6,10 @@
 #include "vw/common/text_utils.h"
 #include "vw/core/ccb_label.h"
 #include "vw/core/constant.h"
+#include "vw/core/cost_sensitive.h"
 #include "vw/core/example.h"
 #include "vw/core/hashstring.h"
+#include "vw/core/multiclass.h"
 #include "vw/core/slates_label.h"
 
 #include "fmt/format.h"
@@ -165,6 +167,39 @@ void parse_slots_strictly(VW::polylabel& label, VW::reduction_features& features
   stock.parse_label(label, features, memory, names, words, logger);
 }
 
+// VW wraps large numbers, and reads a weight that is no number as 0.
+void parse_class_strictly(VW::polylabel& label, VW::reduction_features& features, VW::label_parser_reuse_mem& memory,
+    const VW::named_labels* names, const std::vector<VW::string_view>& words, VW::io::logger& logger)
+{
+  if (words.size() > 2)
+  {
+    refuse(fmt::format("its label has {} words. Give a class, and possibly a weight.", words.size()));
+  }
+  if (names == nullptr && !words.empty() && !is_small_number(words[0]))
+  {
+    refuse(fmt::format("class {} is unknown. Classes are numbered from 1.", quoted(words[0])));
+  }
+  if (words.size() == 2) { check_finite(words[1], words[1], "weight"); }
+  VW::multiclass_label_parser_global.parse_label(label, features, memory, names, words, logger);
+}
+
+void parse_costs_strictly(VW::polylabel& label, VW::reduction_features& features, VW::label_parser_reuse_mem& memory,
+    const VW::named_labels* names, const std::vector<VW::string_view>& words, VW::io::logger& logger)
+{
+  auto& tokens = memory.tokens;
+  for (const auto word : words)
+  {
+    VW::tokenize(':', word, tokens, /*allow_empty=*/true);
+    const bool known = names != nullptr || word == SHARED || is_small_number(tokens[0]);
+    if (tokens.size() > 2 || !known || word.back() == ':')
+    {
+      refuse(fmt::format("the label {} is not of the form class:cost.", quoted(word)));
+    }
+    if (tokens.size() == 2) { check_finite(tokens[1], word, "cost"); }
+  }
+  VW::cs_label_parser_global.parse_label(label, features, memory, names, words, logger);
+}
+
 // A refused label leaves the previous one as it was.
 template <bool fixed_actions>
 void parse_label(VW::polylabel& label, VW::reduction_features&, VW::label_parser_reuse_mem& memory,
@@ -290,6 +325,12 @@ VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_a
       strict.parse_label = parse_slots_strictly<VW::slates::slates_label_parser>;
       strict.test_label = [](const VW::polylabel& label)
       { return label.slates.type != VW::slates::example_type::ACTION && !label.slates.labeled; };
+      break;
+    case VW::label_type_t::MULTICLASS:
+      strict.parse_label = parse_class_strictly;
+      break;
+    case VW::label_type_t::CS:
+      strict.parse_label = parse_costs_strictly;
       break;
     default:
       break;

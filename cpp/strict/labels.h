@@ -29,6 +29,6 @@ size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& 
 // VW's text parser turns a cost `nan` into 0 and clips probabilities to [0,1]. The parser that this returns refuses
 // what is not a number and keeps everything else as written, so that the checks above see it. It also marks nothing as
 // a test example but what a holdout set holds out: VW marks every line without a label, and a label may come later, or
-// on another line. All labels but those of contextual bandits, conditional bandits and slates are left to VW.
+// on another line. Labels that FastCB does not use are left to VW.
 VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions);
 }  // namespace vw_fastcb

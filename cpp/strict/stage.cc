@@ -77,7 +77,7 @@ void check_and_pass_on(stage& data, learner& base, Event& event)
 {
   try
   {
-    if (!reader_of(data).has_checked(*data.all)) { data.rules.check(event); }
+    if (!reader_of(data).has_checked(*data.all)) { data.rules.check(event, is_learn); }
     if (is_learn) { base.learn(event); }
     else { base.predict(event); }
     if (forget_refusal(data, event)) { count_for_holdout(data, 1); }
@@ -180,10 +180,17 @@ std::shared_ptr<learner> VW::reductions::fastcb_strict_setup(VW::setup_base_i& s
   const auto labels = base->get_input_label_type();
   const bool fixed = labels == VW::label_type_t::CB && !base->is_multiline();
   const uint32_t actions = fixed ? options.get_typed_option<uint32_t>("cb_explore").value() : 0;
+  vw_fastcb::class_rules classes;
+  if (options.was_supplied("cbify")) { classes.count = options.get_typed_option<uint32_t>("cbify").value(); }
+  if (options.was_supplied("cbify") || options.was_supplied("cbify_ldf"))
+  {
+    classes.lowest = bound("loss0");
+    classes.highest = bound("loss1");
+  }
   const bool skips = options.get_typed_option<std::string>("fastcb_bad_events").value() == "skip";
   auto& all = *stack_builder.get_all_pointer();
-  auto data =
-      VW::make_unique<stage>(stage{&all, vw_fastcb::event_rules(labels, actions, range), skips, base.get(), nullptr});
+  auto data = VW::make_unique<stage>(
+      stage{&all, vw_fastcb::event_rules(labels, actions, range, classes), skips, base.get(), nullptr});
 
   const auto name = stack_builder.get_setupfn_name(fastcb_strict_setup);
   return base->is_multiline() ? make_stage<VW::multi_ex>(std::move(data), std::move(base), name)

@@ -293,7 +293,8 @@ import numpy as np
 from vw_fastcb import FastCB
 bandit = FastCB(2)
 bandit.partial_fit(np.ones((2, 2)), [0, 1], [0, 1])
-bandit.learn(bandit.decide({"a": 1}), 0.5)
+named = FastCB(2)
+named.learn(named.decide({"a": 1}), 0.5)
 bandit.simulate(np.eye(2), [0, 1])
 print([name for name in ("pandas", "polars", "scipy", "sklearn") if name in sys.modules])
 """

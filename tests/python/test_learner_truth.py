@@ -179,6 +179,27 @@ def test_a_column_cannot_change_its_kind(form, first_number):
     assert bandit.events_ == 2
 
 
+def test_rows_of_another_form_are_not_taken_for_others():
+    """An array after names, or names after an array, would be decided by the constant alone."""
+    named = FastCB(2).partial_fit([{"age": 0.3, "city": "Rome"}], [0], [0])
+    for given in (np.ones(2), [0.3, 1.0], scipy.sparse.csr_matrix([[1.0, 2.0]])):
+        with pytest.raises(ValueError, match=r"are an array of 2 columns|have 2 columns|without names"):
+            named.decide(given)
+    numbered = FastCB(2).partial_fit(np.ones((1, 3)), [0], [0])
+    numbered.decide({"0": 1.0, 2: 0.5})
+    for name in ("age", "3", "-1", "1.0", ""):
+        with pytest.raises(ValueError, match=r"have the unknown columns .*; expected 3 columns, as before"):
+            numbered.decide({name: 1.0})
+    framed = FastCB(2).partial_fit(pd.DataFrame({"age": [1.0], "city": ["Rome"]}), [0], [0])
+    framed.decide({"age": 1.0})
+    with pytest.raises(
+        ValueError, match=r"have the unknown columns \['size'\]; expected the columns \['age', 'city'\]"
+    ):
+        framed.decide({"age": 1.0, "size": 3})
+    with pytest.raises(ValueError, match="have the unknown columns"):
+        pickle.loads(pickle.dumps(framed)).decide({"age": 1.0, "size": 3})
+
+
 def test_a_refused_row_does_not_fix_a_kind():
     bandit = FastCB(2)
     with pytest.raises(TypeError):
@@ -589,6 +610,8 @@ def test_a_model_is_written_through_links_and_never_over_a_device(tmp_path):
         with pytest.raises(ValueError, match="expected the name of a file"):
             bandit.save(path)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*; make it first"):
+        bandit.save(tmp_path / "none" / "model")
     with pytest.raises(RuntimeError, match="could not be saved"):
         bandit.save(tmp_path / "model" / "below a file")
     with pytest.raises(FileNotFoundError, match="there is no model file"):

@@ -279,3 +279,10 @@ def test_arrays_refuse_flags_that_are_about_words(flag: str) -> None:
 
 def test_a_network_that_changes_with_each_prediction_is_refused() -> None:
     assert "Leave one of the two out" in refused("--cb_explore", 3, "--fastcb", "--nn", 1, "--noconstant", "--no_stdin")
+
+
+def test_two_models_to_start_from_are_refused(tmp_path: Path) -> None:
+    log = write(tmp_path / "log", [f"{GOOD}\n"])
+    for name in ("a", "b"):
+        ok("--cb_explore", 3, "--fastcb", "-d", log, "-f", tmp_path / name)
+    assert "-i was given 2 models" in refused("-i", tmp_path / "a", "-i", tmp_path / "b", "-t", "-d", log)

@@ -132,7 +132,7 @@ class Decision:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
     """Many decisions made with one state of the model. It has a length, and gives a `Decision` for each event.
 
@@ -160,6 +160,9 @@ class Decisions:
     action_names: tuple[str, ...] | None = None
     event_ids: tuple[str | int, ...] | None = None
     maker: str | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} decisions: .actions, .probabilities, .pmf, ...; iterate for single ones>"
 
     @property
     def names(self) -> list[str] | None:

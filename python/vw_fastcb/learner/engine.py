@@ -168,6 +168,9 @@ class Engine:
         name = os.fsencode(path)
         if not name or b"\0" in name:
             raise ValueError(f"the path is {os.fspath(path)!r}; expected the name of a file to write the model to.")
+        folder = os.path.dirname(name)
+        if folder and not os.path.exists(folder):
+            raise FileNotFoundError(f"there is no folder {os.fsdecode(folder)!r}; make it first, or save elsewhere.")
         self.learner.note = self.note()
         self.learner.save(name)
 

@@ -581,6 +581,7 @@ class FastCB:
 
         Raises:
             ValueError: The path is empty, or the learner was closed.
+            FileNotFoundError: Its folder is not there.
             RuntimeError: The file cannot be written, or the path is a folder or a device.
 
         Examples:

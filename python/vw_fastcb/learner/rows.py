@@ -51,24 +51,26 @@ def canonical(given: Any, noun: str, one: bool) -> Any:
     return _array(given, noun, one)
 
 
-def check_columns(noun: str, given: KnownColumns, known: KnownColumns) -> None:
-    """Raises where columns are others than before."""
+def check_columns(noun: str, given: KnownColumns, known: KnownColumns, complete: bool = True) -> None:
+    """Raises where columns are others than before; with `complete`, also where some are not there."""
     if given is None or known is None or given == known:
         return
-    if isinstance(given, int) and isinstance(known, int):
-        raise ValueError(f"{noun} have {given} columns; expected {known}, as before.")
     if isinstance(given, int):
+        if isinstance(known, int):
+            raise ValueError(f"{noun} have {given} columns; expected {known}, as before.")
+        if all(name.isdecimal() for name in known):
+            return  # dictionaries whose names are the numbers of columns
         raise ValueError(
-            f"{noun} are an array of {given} columns without names; expected the columns {sorted(known)}, as before. "  # type: ignore[arg-type]
+            f"{noun} are an array of {given} columns without names; expected the columns {_shown(known)}, as before. "
             "Give a data frame or dictionaries."
         )
     before = set(map(str, range(known))) if isinstance(known, int) else set(known)
-    missing, unknown = sorted(before - set(given)), sorted(set(given) - before)
+    missing, unknown = sorted(before - set(given)) if complete else [], sorted(set(given) - before)
     if not missing and not unknown:
         return
     parts = [f"lack the columns {missing}"] if missing else []
     parts += [f"have the unknown columns {unknown}"] if unknown else []
-    expected = f"{known} columns" if isinstance(known, int) else f"the columns {sorted(known)}"
+    expected = f"{known} columns" if isinstance(known, int) else f"the columns {_shown(known)}"
     raise ValueError(f"{noun} {' and '.join(parts)}; expected {expected}, as before.")
 
 
@@ -166,6 +168,10 @@ def copy_of(table: Any) -> Any:
     array = np.array(table)
     array.flags.writeable = False
     return array
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    return str(sorted(names)) if len(names) <= 30 else f"{sorted(names)[:30]} and {len(names) - 30} more"
 
 
 def _only_row(table: Any, noun: str) -> Any:

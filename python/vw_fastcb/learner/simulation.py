@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Simulation:
             A frame with the columns run, round, row, action, name (where actions have names), probability, cost (or
             reward) and progressive.
         """
-        import pandas as pd  # noqa: PLC0415  # only who wants a frame needs it
+        pd = _import("pandas")
 
         runs, rounds = self.values.shape
         columns: dict[str, Any] = {
@@ -101,7 +102,7 @@ class Simulation:
         Returns:
             The axes.
         """
-        import matplotlib.pyplot as plt  # noqa: PLC0415  # only who wants a picture needs it
+        plt = _import("matplotlib.pyplot")
 
         if ax is None:
             _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -126,6 +127,18 @@ class Simulation:
         if self.noun != noun:
             raise AttributeError(f"the simulation is of {self.noun}s; expected its `{self.noun}s`, not `{noun}s`.")
         return self.values
+
+
+def _import(module: str) -> Any:
+    """A module that only those need who want a frame or a picture."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as problem:
+        package = module.partition(".")[0]
+        raise ModuleNotFoundError(
+            f"this needs {package}, which is not installed. To get it: pip install {package}, or pip install "
+            "'vw-fastcb[bench]'."
+        ) from problem
 
 
 def play(
