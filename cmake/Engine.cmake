@@ -48,14 +48,17 @@ function(build_engine)
   file(REMOVE_RECURSE "${work}")
 endfunction()
 
+# Two installs at a time build one engine. It is renamed into place as a whole, so one that is there needs no lock: an
+# install does not wait while another engine is built.
 file(MAKE_DIRECTORY "${cache}")
-file(LOCK "${cache}/engine.lock" GUARD FILE)  # two installs at a time build one engine
-if(EXISTS "${VW_ENGINE_DIR}")
-  message(STATUS "VW's core is ready in ${VW_ENGINE_DIR}")
-else()
-  build_engine()
+if(NOT EXISTS "${VW_ENGINE_DIR}")
+  file(LOCK "${cache}/engine.lock" GUARD FILE)
+  if(NOT EXISTS "${VW_ENGINE_DIR}")
+    build_engine()
+  endif()
+  file(LOCK "${cache}/engine.lock" RELEASE)
 endif()
-file(LOCK "${cache}/engine.lock" RELEASE)
+message(STATUS "VW's core is ready in ${VW_ENGINE_DIR}")
 
 find_package(Threads REQUIRED)
 file(READ "${VW_ENGINE_DIR}/definitions.txt" definitions)
