@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -483,6 +484,10 @@ def test_a_dictionary_that_is_no_decision_is_refused():
         bandit.learn(Decision.from_dict({**good, "name": "up", "action": 0}), 0.5)
     with pytest.raises(ValueError, match="the decision has 2 actions; expected 3"):
         FastCB(3).learn(Decision.from_dict(good), 0.5)
+    decision = bandit.decide([1.0])
+    for action in (-1, 2, None, 1.0, True):
+        with pytest.raises(ValueError, match="action"):
+            bandit.learn(dataclasses.replace(decision, action=action), 0.5)
     with pytest.raises(ValueError, match="action 7 is unknown"):
         FastCB(2).learn(Decision.from_dict({**good, "action": 7}), 0.5)
 

@@ -226,13 +226,14 @@ class FastCB:
                 f"learn was given {type(decision).__name__!r}; expected a decision. To learn from a context and an "
                 f"action use learn_event(context, action, {engine.settings.noun})."
             )
-        if decision.maker != engine.kind or type(decision.action) is not int:
+        action = decision.action
+        if decision.maker != engine.kind or type(action) is not int or not 0 <= action < len(decision.pmf):
             _check_maker(engine, decision.maker)
             _check_logged(engine, decision)
         weight = 1.0 if sample_weight is None else sample_weight
         features = decision.action_features
         alone = not isinstance(features, list) and getattr(features, "ndim", 1) == 1
-        engine.learn_one(decision.context, features, decision.action, observed, weight, alone=alone)
+        engine.learn_one(decision.context, features, action, observed, weight, alone=alone)
 
     @_may_start
     def learn_event(
