@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vw_fastcb.cores import usable_cores
+from vw_fastcb.interrupts import no_interrupt
 
 CMAKE = shutil.which("cmake")
 FOLDER = Path(__file__).parents[2] / "cmake"
@@ -121,3 +123,17 @@ def test_an_engine_is_kept_under_the_content_of_its_source(tmp_path):
     (tree / "ext_libs/fmt/format.h").rename(tree / "ext_libs/fmt/core.h")
     assert key(tree) not in (before, after)
     assert key("") == ""
+
+
+def test_an_interrupt_waits_until_work_is_handed_out():
+    handed_out = []
+
+    def hand_out():
+        with no_interrupt():
+            signal.raise_signal(signal.SIGINT)
+            handed_out.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        hand_out()
+    assert handed_out == ["all"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

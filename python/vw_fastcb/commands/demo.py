@@ -22,6 +22,7 @@ from vw_fastcb.bakeoff.data import BrokenDataset, builtin, keel, load_builtin
 from vw_fastcb.bakeoff.grid import BUILT_IN, Algorithm, Configuration
 from vw_fastcb.bakeoff.passes import Playable, order_of_rows
 from vw_fastcb.cores import usable_cores
+from vw_fastcb.interrupts import no_interrupt
 
 TUNING_SHUFFLES = 8
 MEASURED_SHUFFLES = 8
@@ -192,7 +193,8 @@ def _played(
         return Outcome(playable.losses(job.configuration, order), time.perf_counter() - start)
 
     with _threads() as pool:
-        futures = {pool.submit(play, job): job for job in passes}
+        with no_interrupt():
+            futures = {pool.submit(play, job): job for job in passes}
         for future in as_completed(futures):
             yield futures[future], future.result()
 

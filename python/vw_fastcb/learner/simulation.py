@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb import _engine
 from vw_fastcb.cores import usable_cores
+from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.learner.events import Events
 from vw_fastcb.learner.settings import Settings, is_whole
 
@@ -171,7 +172,9 @@ def play(
 
     pool = ThreadPoolExecutor(_threads(n_jobs, runs))
     try:
-        results = list(pool.map(run, range(runs)))
+        with no_interrupt():
+            played_runs = pool.map(run, range(runs))
+        results = list(played_runs)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C does not wait for runs that have not begun
     actions, probabilities, played, orders = (np.stack(part) for part in zip(*results, strict=True))
