@@ -13,10 +13,10 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
-test: $(VENV)/.installed-dev $(VENV)/.installed-docs lint  ## the checks and the whole test suite
+test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed-cluster lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.installed-dev $(VENV)/.installed-cluster lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -79,19 +79,20 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
-# What an extra adds, without building the package again. One requirement per line: some have conditions with spaces.
+# What extras add, without building the package again. One requirement per line: some have conditions with spaces. Nothing is
+# compiled ahead: most of what these packages bring is never imported.
 requirements = import sys, tomllib; \
   extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-  print(*[r for r in extras[sys.argv[1]] if not r.startswith("vw-fastcb")], sep="\n")
-install_extra = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/$(1).txt && \
-  $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/$(1).txt
+  print(*[r for name in sys.argv[1:] for r in extras[name] if not r.startswith("vw-fastcb")], sep="\n")
+install_extras = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/requirements.txt && \
+  $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement $(VENV)/requirements.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(call install_extra,dev)
+	$(call install_extras,dev docs)
 	touch $@
 
 $(VENV)/.installed-wheel $(VENV)/.installed-docs $(VENV)/.installed-cluster: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
-	$(call install_extra,$*)
+	$(call install_extras,$*)
 	touch $@
 
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.

@@ -142,7 +142,7 @@ def test_the_papers_per_round_inequality(holds, least_gamma, actions):
 units = st.floats(0, 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data(), actions=st.integers(2, 12), excess=st.floats(1, 1e6))
 def test_the_papers_inequalities_on_hypothesis_own_counterexamples(data, actions, excess):
     y = data.draw(arrays(np.float64, (1, actions), elements=units))

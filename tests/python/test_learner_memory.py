@@ -25,9 +25,9 @@ def growth(case: str, count: int) -> float:
 @pytest.mark.parametrize(
     ("case", "count", "allowed"),
     [
-        ("fixed", 60_000, 1),
         ("features", 60_000, 1),
         ("bad", 10_000, 1),
+        pytest.param("fixed", 60_000, 1, marks=pytest.mark.slow),
         pytest.param("batches", 250, 1, marks=pytest.mark.slow),
         pytest.param("simulations", 250, 16, marks=pytest.mark.slow),
         pytest.param("learners", 200, 16, marks=pytest.mark.slow),

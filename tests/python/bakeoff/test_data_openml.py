@@ -193,6 +193,7 @@ def test_an_unknown_suite_is_refused(server, tmp_path):
         openml("no-such", tmp_path, server.url, HASTY)
 
 
+@pytest.mark.slow
 def test_requests_of_two_processes_keep_their_distance(server, tmp_path):
     for number in (1, 2):
         server.add(number, ARFF)

@@ -28,6 +28,7 @@ def here(tmp_path_factory):
     return contents(out)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_of_other_processes_gives_the_same_store(here, tmp_path):
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
