@@ -79,13 +79,12 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
-# What extras add, without building the package again. One requirement per line: some have conditions with spaces. Nothing is
-# compiled ahead: most of what these packages bring is never imported.
+# What extras add, without building the package again. One requirement per line: some have conditions with spaces.
 requirements = import sys, tomllib; \
   extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
   print(*[r for name in sys.argv[1:] for r in extras[name] if not r.startswith("vw-fastcb")], sep="\n")
 install_extras = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/requirements.txt && \
-  $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement $(VENV)/requirements.txt
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/requirements.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(call install_extras,dev docs)

@@ -12,7 +12,7 @@ PROFILE = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=25,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 SMALL = {"bits": 10, "learning_rate": 2.0, "seed": 1}

@@ -86,6 +86,7 @@ def cmake(tmp_path, *lines, prefix=(), **environment):
 
 
 @pytest.mark.skipif(CMAKE is None, reason="cmake is not installed outside of the build")
+@pytest.mark.slow
 def test_the_build_counts_the_cores_it_may_run_on(tmp_path):
     lines = ("usable_cores(n)", 'message("${n}")')
     assert cmake(tmp_path, *lines) == str(len(os.sched_getaffinity(0)))
@@ -95,6 +96,7 @@ def test_the_build_counts_the_cores_it_may_run_on(tmp_path):
 
 
 @pytest.mark.skipif(CMAKE is None, reason="cmake is not installed outside of the build")
+@pytest.mark.slow
 def test_an_engine_is_kept_under_the_content_of_its_source(tmp_path):
     tree = tmp_path / "vw"
     for name, text in {

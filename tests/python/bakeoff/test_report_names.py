@@ -31,6 +31,7 @@ def folder(tmp_path_factory):
         return report.write(make_run(rows, curves=curves), out / "r").parent
 
 
+@pytest.mark.slow
 def test_every_picture_has_its_own_file(folder):
     images = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', (folder / "report.md").read_text(encoding="utf-8"))
     curves = {file: unescape(words) for file, words in images if "curves_" in file}
@@ -45,6 +46,7 @@ def test_file_names_are_kept_where_they_do_not_clash():
     assert clash == {"a-b": "a_b", "a_b": "a_b_3", "a b": "a_b_4", "a_b_2": "a_b_2"}
 
 
+@pytest.mark.slow
 def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head(folder):
     page = (folder / "report.md").read_text(encoding="utf-8")
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
@@ -53,6 +55,7 @@ def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head(folder):
     assert r"S/a\$b\$c.csv" in page
 
 
+@pytest.mark.slow
 def test_names_are_text_in_the_html_page(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     for name in (*SETS, *ALGORITHMS):
