@@ -90,7 +90,7 @@ patch_vw(core/src/reductions/conditional_contextual_bandit.cc "${place}" "  data
 # leaves that file behind.
 set(regressor core/src/parse_regressor.cc)
 set(place "#include \"vw/core/parse_regressor.h\"\n")
-patch_vw(${regressor} "${place}" "${place}#include \"reduction/model_file.h\"\n")
+patch_vw(${regressor} "${place}" "${place}#include \"reduction/model_file.h\"\n#include \"reduction/model_in_memory.h\"\n")
 patch_vw(${regressor} "  std::string start_name = reg_name + std::string(\".writing\");\n"
   "  vw_fastcb::model_file file(reg_name, all.options->was_supplied(\"fastcb\"));\n")
 patch_vw(${regressor} "VW::io::open_file_writer(start_name)" "file.open()")
@@ -98,6 +98,9 @@ patch_vw(${regressor} "  remove(reg_name.c_str());\n\n  if (0 != rename(start_na
     THROW(\"WARN: dump_regressor(VW::workspace& all, std::string reg_name, bool as_text): cannot rename: \"
         << start_name.c_str() << \" to \" << reg_name.c_str());\n"
   "  file.replace();\n")
+# What -i names may be a model in memory; so may it where --feature_mask makes VW read its header again.
+patch_vw(${regressor} "VW::io::open_file_reader(all_intial[0])" "vw_fastcb::open_model(all_intial[0])")
+patch_vw(${regressor} "VW::io::open_file_reader(initial_regressors[0])" "vw_fastcb::open_model(initial_regressors[0])")
 
 # The Python binding knows a label by its parser, and FastCB's parsers of these labels are its own.
 foreach(label IN ITEMS multiclass_label_parser_global=MULTICLASS cs_label_parser_global=CS cb_label_parser_global=CB

@@ -224,7 +224,8 @@ void register_learner(py::module_& module)
   const auto none = py::none();
   const auto inside = py::return_value_policy::reference_internal;
   py::class_<shared_learner, std::shared_ptr<shared_learner>>(module, "ArrayLearner")
-      .def(py::init<const std::vector<std::string>&>(), arg("arguments"))
+      .def(py::init<const std::vector<std::string>&, const std::optional<py::bytes>&>(), arg("arguments"),
+          arg("model") = none)
       .def("use_as", &shared_learner::use_as, arg("offset"), arg("slope"), arg("draws"), arg("marks_missing"))
       .def_property_readonly(
           "contexts", [](shared_learner& self) -> row_reader& { return self.contexts; }, inside)
@@ -263,6 +264,12 @@ void register_learner(py::module_& module)
       .def(
           "save", [](shared_learner& self, const std::string& path)
           { self.locked([&](array_learner& l) { l.save(path); }); }, arg("path"))
+      .def("model",
+          [](shared_learner& self)
+          {
+            const auto bytes = self.locked([](array_learner& l) { return l.model(); });
+            return py::bytes(bytes.data(), bytes.size());
+          })
       .def("workspace",
           [](shared_learner& self) { return self.locked([](array_learner& l) { return l.shared_workspace(); }); });
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vw_fastcb
@@ -44,9 +45,10 @@ struct event_arrays
 class shared_learner
 {
 public:
-  // VW's command line. A learner that is not told otherwise draws what nobody can repeat.
-  explicit shared_learner(const std::vector<std::string>& arguments)
-      : _learner(arguments)
+  // VW's command line, and the bytes of a model where they are not in a file that -i names. A learner that is not told
+  // otherwise draws what nobody can repeat.
+  shared_learner(const std::vector<std::string>& arguments, const std::optional<py::bytes>& model)
+      : _learner(arguments, model ? std::optional<std::string_view>(*model) : std::nullopt)
       , contexts(_learner.context_names(), "contexts")
       , actions(_learner.action_names(), "action features")
       , fixed_actions(_learner.fixed_actions())

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "plain_features.h"
 #include "reduction/fastcb.h"
+#include "reduction/model_in_memory.h"
 #include "reduction/oracle.h"
 #include "strict/bad_event.h"
 #include "strict/numbers.h"
@@ -14,6 +15,7 @@
 #include "vw/core/cb.h"
 #include "vw/core/example.h"
 #include "vw/core/global_data.h"
+#include "vw/core/io_buf.h"
 #include "vw/core/learner.h"
 #include "vw/core/parse_regressor.h"
 #include "vw/core/parser.h"
@@ -31,9 +33,16 @@ namespace
 constexpr char CONTEXT = 'x';
 constexpr char ACTION = 'a';
 
-std::shared_ptr<VW::workspace> make_workspace(const std::vector<std::string>& arguments)
+std::shared_ptr<VW::workspace> make_workspace(
+    std::vector<std::string> arguments, const std::optional<std::string_view>& model)
 {
   const c_locale locale;  // VW reads the numbers of flags as the locale writes them
+  std::optional<model_in_memory> given;
+  if (model)
+  {
+    given.emplace(*model);
+    arguments.insert(arguments.begin(), {"-i", model_in_memory::NAME});
+  }
   return std::shared_ptr<VW::workspace>(VW::initialize(std::make_unique<VW::config::options_cli>(arguments)));
 }
 
@@ -83,8 +92,8 @@ bool is_plain_regressor(VW::workspace& all)
 }
 }  // namespace
 
-array_learner::array_learner(const std::vector<std::string>& arguments)
-    : _all(make_workspace(arguments))
+array_learner::array_learner(const std::vector<std::string>& arguments, const std::optional<std::string_view>& model)
+    : _all(make_workspace(arguments, model))
     , _oracle(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
     , _scores_spans(false)
@@ -323,4 +332,13 @@ const std::string& array_learner::note() const { return _oracle->note(); }
 void array_learner::set_note(const std::string& note) { _oracle->set_note(note); }
 
 void array_learner::save(const std::string& path) { VW::details::dump_regressor(*_all, path, /*as_text=*/false); }
+
+std::vector<char> array_learner::model()
+{
+  std::vector<char> bytes;
+  VW::io_buf buffer;
+  buffer.add_file(std::make_unique<memory_writer>(bytes));
+  VW::details::dump_regressor(*_all, buffer, /*as_text=*/false);
+  return bytes;
+}
 }  // namespace vw_fastcb

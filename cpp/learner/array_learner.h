@@ -15,7 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vw_fastcb
@@ -34,8 +36,10 @@ struct name_hash
 class array_learner
 {
 public:
-  // VW's command line: --cb_explore K --fastcb, or --cb_explore_adf --fastcb, or -i and a model.
-  explicit array_learner(const std::vector<std::string>& arguments);
+  // VW's command line: --cb_explore K --fastcb, or --cb_explore_adf --fastcb, or -i and a model. A model may also be
+  // given as the bytes of its file, which are read as -i would read them.
+  explicit array_learner(
+      const std::vector<std::string>& arguments, const std::optional<std::string_view>& model = std::nullopt);
   ~array_learner();
   array_learner(const array_learner&) = delete;
   array_learner& operator=(const array_learner&) = delete;
@@ -83,6 +87,9 @@ public:
   double gamma() const;
   uint64_t events() const;
   void save(const std::string& path);
+
+  // The bytes that `save` would write.
+  std::vector<char> model();
 
   uint32_t bits() const;
 

@@ -1,5 +1,7 @@
 #include "model_state.h"
 
+#include "model_in_memory.h"
+
 #include "vw/common/vw_exception.h"
 #include "vw/core/io_buf.h"
 #include "vw/core/learner.h"
@@ -106,22 +108,6 @@ std::string names_of(const VW::LEARNER::learner& below)
   }
   return names;
 }
-
-// Appends what is written to a vector. VW has a writer that does, but it makes room for each piece by itself: the time
-// to save a model would grow with the square of its size.
-class memory_writer final : public VW::io::writer
-{
-public:
-  explicit memory_writer(std::vector<char>& bytes) : _bytes(&bytes) {}
-  ssize_t write(const char* buffer, size_t num_bytes) override
-  {
-    _bytes->insert(_bytes->end(), buffer, buffer + num_bytes);
-    return static_cast<ssize_t>(num_bytes);
-  }
-
-private:
-  std::vector<char>* _bytes;
-};
 
 std::vector<char> serialized(VW::LEARNER::learner& learner)
 {

@@ -57,7 +57,7 @@ class Engine:
 
     @classmethod
     def of_model(cls, model: Model, settings: Settings, draws: int | None) -> Engine:
-        """A model that was read from a file."""
+        """A model that was read."""
         learner, note = model.learner, model.note
         learner.use_as(*settings.units, draws, settings.missing == "mark")
         for name, reader in (("contexts", learner.contexts), ("actions", learner.actions)):
@@ -174,6 +174,11 @@ class Engine:
         self.learner.note = self.note()
         self.learner.save(name)
 
+    def model(self) -> bytes:
+        """The bytes that `save` writes."""
+        self.learner.note = self.note()
+        return self.learner.model()
+
     def _checked_value(self, value: Any) -> NDArray[np.float64]:
         """Raises for a cost or reward that is none, or that lies outside its range."""
         costs = engine_costs(self.settings, [value], (1,))
@@ -198,10 +203,10 @@ def new_learner(settings: Settings, bits: int | None = None) -> _engine.ArrayLea
 
 @dataclass(frozen=True)
 class Model:
-    """A model file.
+    """A model that was read from a file, or from the bytes of one.
 
     Attributes:
-        learner: The C++ learner that was read from it.
+        learner: The C++ learner.
         params: The arguments of `FastCB`'s constructor.
         note: What `FastCB` noted in it; empty where it was made on the command line.
     """
@@ -211,17 +216,16 @@ class Model:
     note: dict[str, Any]
 
 
-def read_model(path: str | os.PathLike[str], defaults: Mapping[str, Any], rewards: bool | None = None) -> Model:
-    """Reads a model file. `rewards` says what a model of the command line is to be used for.
+def read_model(
+    source: str | os.PathLike[str] | bytes, defaults: Mapping[str, Any], rewards: bool | None = None
+) -> Model:
+    """Reads a model file, or the bytes of one. `rewards` says what a model of the command line is to be used for.
 
     `defaults` are those of the constructor's arguments.
     """
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
-    if not os.path.isfile(path):
-        kind = "a folder" if os.path.isdir(path) else "not a regular file"
-        raise OSError(f"{os.fspath(path)!r} is {kind}; expected a model file.")
-    found = _read(path)
+    if not isinstance(source, bytes):
+        _check_is_file(source)
+    found = _read(source)
     note: dict[str, Any] = json.loads(found.note) if found.note else {}
     made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
     if rewards is not None and rewards != made_for_rewards:
@@ -236,15 +240,26 @@ def read_model(path: str | os.PathLike[str], defaults: Mapping[str, Any], reward
         params |= {f"{note['noun']}_range": tuple(note["range"]), "vw_args": shlex.join(note["vw_args"])}
         forgotten = Settings.checked({**defaults, **params}).flags_beyond(found.kept_flags())
         if forgotten:
-            found = _read(path, forgotten)
+            found = _read(source, forgotten)
     return Model(found, params, note)
 
 
-def _read(path: str | os.PathLike[str], flags: Sequence[str] = ()) -> _engine.ArrayLearner:
+def _check_is_file(path: str | os.PathLike[str]) -> None:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
+    if not os.path.isfile(path):
+        kind = "a folder" if os.path.isdir(path) else "not a regular file"
+        raise OSError(f"{os.fspath(path)!r} is {kind}; expected a model file.")
+
+
+def _read(source: str | os.PathLike[str] | bytes, flags: Sequence[str] = ()) -> _engine.ArrayLearner:
+    name = "the bytes" if isinstance(source, bytes) else repr(os.fspath(source))
     try:
-        return _engine.ArrayLearner(["-i", os.fsencode(path), *_LOADING, *flags])
+        if isinstance(source, bytes):
+            return _engine.ArrayLearner([*_LOADING, *flags], source)
+        return _engine.ArrayLearner(["-i", os.fsencode(source), *_LOADING, *flags])
     except RuntimeError as problem:
-        raise RuntimeError(f"{os.fspath(path)!r} cannot be read as a model: {problem}") from problem
+        raise RuntimeError(f"{name} cannot be read as a model: {problem}") from problem
 
 
 def _new_salt(seed: int | None) -> bytes:

@@ -6,9 +6,7 @@ import functools
 import inspect
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast, overload
 
@@ -759,10 +757,7 @@ class FastCB:
         state = {name: value for name, value in vars(self).items() if name != "_engine"}
         engine = self._engine
         if engine is not None:
-            with tempfile.TemporaryDirectory() as scratch:
-                path = Path(scratch) / "model"
-                engine.save(path)
-                state["_model"] = (path.read_bytes(), engine.learner.draws)
+            state["_model"] = (engine.model(), engine.learner.draws)
             if engine.settings.action_names is not None:
                 state["action_names"] = engine.settings.action_names  # the user's own list may have changed
         return state
@@ -772,10 +767,7 @@ class FastCB:
         vars(self).update(state)
         if model is not None:
             content, draws = model
-            with tempfile.TemporaryDirectory() as scratch:
-                path = Path(scratch) / "model"
-                path.write_bytes(content)
-                vars(self)["_engine"] = Engine.of_model(read_model(path, _DEFAULTS), self._settings(), draws)
+            vars(self)["_engine"] = Engine.of_model(read_model(content, _DEFAULTS), self._settings(), draws)
 
     # Inside
 

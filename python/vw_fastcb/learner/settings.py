@@ -15,6 +15,9 @@ from vw_fastcb.learner.frames import is_number
 CONTEXT, ACTION = "x", "a"  # VW namespaces
 _MOST_BITS = 31  # of VW
 _MOST_ACTIONS = 2**31
+_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
+    f"{kind}_weights" for kind in ("random", "normal", "truncated_normal")
+}
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
 
 
@@ -79,8 +82,13 @@ class Settings:
         return (low, high) if self.noun == "cost" else (0.0 - high, 0.0 - low)
 
     def flags_beyond(self, kept: str) -> list[str]:
-        """The flags of `vw_args` that are not among those that a model keeps: VW has to be given them again."""
+        """The flags of `vw_args` that are not among those that a model keeps: VW has to be given them again.
+
+        Not so flags that only say how a new model begins: a model says itself where its weights and its random numbers
+        stand.
+        """
         names = {word.removeprefix("--").partition("=")[0] for word in shlex.split(kept) if word.startswith("--")}
+        names |= _OF_NEW_MODELS
         beyond: list[str] = []
         again = False
         for word in self.vw_args:
