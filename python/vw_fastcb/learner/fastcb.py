@@ -17,7 +17,7 @@ from vw_fastcb.engine.stock_modules import load_pylibvw
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import rows
 from vw_fastcb.learner.decision import Decision, Decisions
-from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, new_learner, plain_id, read_model
+from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, Model, new_learner, plain_id, read_model
 from vw_fastcb.learner.events import ActionSets, Events, Table
 from vw_fastcb.learner.outcomes import cost_table
 from vw_fastcb.learner.settings import Settings
@@ -616,7 +616,41 @@ class FastCB:
             RuntimeError: The file is damaged, or was not made by FastCB.
             ValueError: The model uses other namespaces than `x` and `a`, or `rewards` contradicts it.
         """
-        model = read_model(path, _DEFAULTS, rewards)
+        return cls._of_model(read_model(path, DEFAULTS, rewards), seed)
+
+    @_may_start
+    def to_bytes(self) -> bytes:
+        """The model as `save` writes it, for a database or a message.
+
+        Returns:
+            What `from_bytes` takes, and `vw-fastcb -i` once it is in a file.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> content = FastCB(3).partial_fit([[1.0]], [2], [0.4]).to_bytes()
+            >>> FastCB.from_bytes(content).events_
+            1
+        """
+        return (self._engine or self._start()).model()
+
+    @classmethod
+    def from_bytes(cls: type[_Self], content: bytes, *, seed: int | None = None) -> _Self:
+        """Reads what `to_bytes` returned.
+
+        Args:
+            content: The model.
+            seed: Of the draws, as of `load`.
+
+        Returns:
+            A learner that goes on where the model stands.
+
+        Raises:
+            RuntimeError: The model is damaged, or was not made by FastCB.
+        """
+        return cls._of_model(read_model(bytes(content), DEFAULTS), seed)
+
+    @classmethod
+    def _of_model(cls: type[_Self], model: Model, seed: int | None) -> _Self:
         learner = cls(**model.params, seed=seed)
         settings = learner._settings()
         learner._engine = Engine.of_model(model, settings, settings.seed)
@@ -704,7 +738,7 @@ class FastCB:
         """
         own = inspect.signature(type(self).__init__).parameters
         named = [name for name, one in own.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
-        names = dict.fromkeys([*_DEFAULTS, *(name for name in named if name != "self")])
+        names = dict.fromkeys([*DEFAULTS, *(name for name in named if name != "self")])
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def set_params(self: _Self, **params: Any) -> _Self:
@@ -734,14 +768,14 @@ class FastCB:
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _DEFAULTS and (self._engine is not None or self._closed):
+        if name in DEFAULTS and (self._engine is not None or self._closed):
             raise ValueError(
                 f"{name} was set on a learner that was used already; set it on a new one, as sklearn.base.clone makes."
             )
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
-        said = [f"{name}={getattr(self, name)!r}" for name, default in _DEFAULTS.items() if not self._is(name, default)]
+        said = [f"{name}={getattr(self, name)!r}" for name, default in DEFAULTS.items() if not self._is(name, default)]
         return f"{type(self).__name__}({', '.join(said)})"
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -767,12 +801,12 @@ class FastCB:
         vars(self).update(state)
         if model is not None:
             content, draws = model
-            vars(self)["_engine"] = Engine.of_model(read_model(content, _DEFAULTS), self._settings(), draws)
+            vars(self)["_engine"] = Engine.of_model(read_model(content, DEFAULTS), self._settings(), draws)
 
     # Inside
 
     def _settings(self) -> Settings:
-        return Settings.checked({name: getattr(self, name) for name in _DEFAULTS})
+        return Settings.checked({name: getattr(self, name) for name in DEFAULTS})
 
     def _start(self, context: Any = None, action_features: Any = None) -> Engine:
         """The engine, made at the first use."""
@@ -814,7 +848,7 @@ class FastCB:
         return same if isinstance(same, bool) else False
 
 
-_DEFAULTS = {name: one.default for name, one in inspect.signature(FastCB.__init__).parameters.items() if name != "self"}
+DEFAULTS = {name: one.default for name, one in inspect.signature(FastCB.__init__).parameters.items() if name != "self"}
 
 
 def _observed(noun: str, value: Any, cost: Any, reward: Any) -> Any:

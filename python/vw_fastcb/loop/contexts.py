@@ -1,0 +1,157 @@
+"""Contexts and features of actions as the journal keeps them: JSON with names and values, never hashes.
+
+Nested dictionaries and lists become flat names, by one rule:
+
+- a dictionary inside adds its name and a dot: `{"user": {"age": 31}}` is `user.age`;
+- a list of words adds a feature for each: `{"tags": ["sports", "music"]}` is `tags=sports` and `tags=music`;
+- any other list counts its entries from 0: `{"sizes": [3, 5]}` is `sizes.0` and `sizes.1`.
+
+An array of numbers has no names and stays a list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from vw_fastcb.learner.frames import is_number
+
+# Names and values, or the numbers of an array.
+Features: TypeAlias = "dict[str, float | int | bool | str | None] | list[float | int | bool | None]"
+
+_DEEPEST = 32
+
+
+def features_of(given: Any, what: str) -> Features:
+    """One row of features, flat, in plain values that JSON gives back as they are."""
+    if isinstance(given, Mapping):
+        flat: dict[str, Any] = {}
+        for name, value in _flattened(given, "", what, 0):
+            if name in flat:
+                raise ValueError(f"{what} has the feature {name!r} twice, once it is flat; expected each name once.")
+            flat[name] = value
+        return flat
+    if hasattr(given, "to_dict") and hasattr(given, "index"):  # a pandas Series
+        return features_of(given.to_dict(), what)
+    if isinstance(given, np.ndarray) or _is_list(given):
+        if isinstance(given, np.ndarray) and given.ndim != 1:
+            raise ValueError(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
+        return [_number(value, what) for value in (given.tolist() if isinstance(given, np.ndarray) else given)]
+    raise TypeError(f"{what} is {_shown(given)}; expected a dictionary, or a row of numbers.")
+
+
+def action_features_of(given: Any) -> list[Features]:
+    """The features of all actions of an event."""
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas frame
+        given = given.to_dict("records")
+    if not _is_list(given) and not isinstance(given, np.ndarray):
+        raise TypeError(f"action_features are {_shown(given)}; expected a list of dictionaries, or a table (A, d).")
+    if len(given) == 0:
+        raise ValueError("action_features are empty; expected the features of at least one action.")
+    table = [features_of(one, f"action {i}") for i, one in enumerate(given)]
+    if len({type(one) for one in table}) > 1:
+        raise TypeError("some action_features are dictionaries and some are arrays; expected one form.")
+    return table
+
+
+def as_engine_rows(rows: list[Features]) -> Any:
+    """Features as the engine takes them: dictionaries as they are, lists of numbers as an array."""
+    if rows and isinstance(rows[0], list):
+        lengths = {len(row) for row in rows}
+        if len(lengths) > 1:
+            raise ValueError(f"action_features have rows of {sorted(lengths)} numbers; expected the same for all.")
+        return np.array(rows, dtype=np.float64)
+    return rows
+
+
+def as_engine_row(row: Features) -> Any:
+    """One row of features as the engine takes it."""
+    return np.array(row, dtype=np.float64) if isinstance(row, list) else row
+
+
+def checked_id(given: Any, what: str = "event_id") -> str:
+    """An id, as text."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.bool_)):
+        given = str(int(given))
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is {_shown(given)}; expected text.")
+    if not 1 <= len(given) <= 256 or not _is_text(given):
+        raise ValueError(f"{what} is {_shown(given)}; expected 1 to 256 characters of text.")
+    return str(given)
+
+
+def _flattened(given: Mapping[Any, Any], prefix: str, what: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > _DEEPEST:
+        raise ValueError(f"{what} is nested deeper than {_DEEPEST} levels; expected a flatter dictionary.")
+    for key, value in given.items():
+        if not isinstance(key, (str, int)) or not _is_text(str(key)):
+            raise TypeError(f"{what} has the name {_shown(key)}; expected text.")
+        yield from _feature(f"{prefix}{key}", value, what, depth)
+
+
+def _feature(name: str, value: Any, what: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        yield from _flattened(value, f"{name}.", what, depth + 1)
+    elif isinstance(value, (set, frozenset)):
+        yield from _feature(name, sorted(value), what, depth)
+    elif _is_list(value):
+        if value and all(isinstance(one, str) for one in value):
+            for word in dict.fromkeys(value):
+                yield f"{name}={_text(word, what)}", 1
+        else:
+            yield from _flattened(dict(enumerate(value)), f"{name}.", what, depth + 1)
+    elif isinstance(value, str):
+        yield name, _text(value, what)
+    else:
+        yield name, _number(value, f"{what}, feature {name!r},")
+
+
+def _number(value: Any, what: str) -> Any:
+    """A number that JSON gives back as it is; None where it is missing."""
+    if type(value) in (int, bool) or value is None:
+        return _finite(value, what)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if not is_number(value):
+        raise TypeError(f"{what} has the value {_shown(value)}; expected numbers, text, or missing values.")
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return _finite(value if isinstance(value, (bool, int)) else float(value), what)
+
+
+def _finite(value: Any, what: str) -> Any:
+    if value is not None and not -3.4e38 < value < 3.4e38:
+        raise ValueError(f"{what} has the value {_shown(value)}; expected finite numbers (in float32).")
+    return value
+
+
+def _text(word: str, what: str) -> str:
+    if not _is_text(word):
+        raise ValueError(f"{what} has the text {_shown(word)}; expected Unicode without lone surrogates.")
+    return str(word)
+
+
+def _is_text(word: str) -> bool:
+    """Whether every store can hold it: no NUL, no lone surrogates."""
+    if "\0" in word:
+        return False
+    try:
+        return word.isascii() or bool(word.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray))
+
+
+def _shown(given: Any) -> str:
+    text = ascii(given) if isinstance(given, str) else repr(given)
+    return text if len(text) <= 200 else f"{text[:200]}..."

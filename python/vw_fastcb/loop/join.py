@@ -1,0 +1,352 @@
+"""Which outcome each decision learns, and when: a pure function of the journal.
+
+`Join.apply` takes the records in their order and says what is to be learned. It knows no storage, threads or clocks:
+time is what the records say. Contexts never enter it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, Literal, TypeAlias
+
+from vw_fastcb.loop.records import Record
+
+Aggregation: TypeAlias = Literal["first", "last", "sum", "mean", "min", "max"]
+AGGREGATIONS: tuple[Aggregation, ...] = ("first", "last", "sum", "mean", "min", "max")
+
+
+@dataclass(frozen=True)
+class JoinSettings:
+    """How rewards are joined to decisions. A window keeps the settings that it was opened with.
+
+    Attributes:
+        wait: How long a window is open, in milliseconds.
+        default: What an event without a reward learns; None where it learns nothing.
+        aggregation: Which of several rewards counts.
+        low: The lowest value that can be learned.
+        high: The highest.
+    """
+
+    wait: int
+    default: float | None
+    aggregation: Aggregation
+    low: float
+    high: float
+
+
+@dataclass(slots=True)
+class Window:
+    """A decision that waits for its rewards.
+
+    Attributes:
+        position: Of the decision.
+        event_id: Its id.
+        deadline: The last millisecond at which a reward counts.
+        settings: Those it was opened with.
+        activated: Whether it may learn anything.
+        rewards: How many rewards came.
+        value: What they amount to so far; their sum where the mean counts.
+        learned: Whether it was learned already, as the first reward is.
+    """
+
+    position: int
+    event_id: str
+    deadline: int
+    settings: JoinSettings
+    activated: bool = True
+    rewards: int = 0
+    value: float | None = None
+    learned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """A reward, or an activation (whose value is None), whose decision is not known yet."""
+
+    position: int
+    event_id: str
+    deadline: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Learn:
+    """The decision at `position` is to learn `value`, now."""
+
+    position: int
+    value: float
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """The decision at `position` cannot be learned."""
+
+    position: int
+    reason: str
+
+
+Effect: TypeAlias = Learn | Reject
+
+
+@dataclass
+class Counts:
+    """What has become of the records so far.
+
+    Attributes:
+        decisions: Decisions made.
+        activations: Activations of decisions.
+        rewards: Rewards received.
+        ticks: Records that only tell the time.
+        learned: Events learned from rewards.
+        learned_defaults: Events learned as the default, because no reward came.
+        unrewarded: Windows that closed without a reward where there is no default.
+        unactivated: Windows that closed without an activation.
+        repeated: Rewards after the first, where the first counts.
+        late: Rewards and activations that came after their window had closed.
+        orphans: Rewards and activations whose decision never came.
+        rejected: Events whose outcome could not be learned; they are among the dead letters.
+        erased: Events that were erased before they were learned.
+    """
+
+    decisions: int = 0
+    activations: int = 0
+    rewards: int = 0
+    ticks: int = 0
+    learned: int = 0
+    learned_defaults: int = 0
+    unrewarded: int = 0
+    unactivated: int = 0
+    repeated: int = 0
+    late: int = 0
+    orphans: int = 0
+    rejected: int = 0
+    erased: int = 0
+
+
+class Join:
+    """The state of all open windows, and how a record changes it.
+
+    Args:
+        settings: Those of the next window.
+
+    Attributes:
+        settings: Those of the next window.
+        windows: The open windows by the position of their decision.
+        early: What waits for its decision, by event id.
+        counts: What has become of the records so far.
+        touched: The positions whose window or early record changed since this was last emptied.
+    """
+
+    def __init__(self, settings: JoinSettings) -> None:
+        self.settings = settings
+        self.windows: dict[int, Window] = {}
+        self.early: dict[str, list[Early]] = {}
+        self.counts = Counts()
+        self.touched: set[int] = set()
+        self._deadlines: list[tuple[int, int, str | None]] = []  # a heap: deadline, position, the id of early ones
+
+    def apply(self, record: Record) -> list[Effect]:
+        """Takes the next record: first the windows whose deadline has passed close, then it counts itself."""
+        effects = list(self._close_before(record.time))
+        match record.kind:
+            case "decision":
+                effects += self._decide(record)
+            case "reward":
+                self.counts.rewards += 1
+                effects += self._observe(record)
+            case "activation":
+                self.counts.activations += 1
+                effects += self._observe(record)
+            case "tick":
+                self.counts.ticks += 1
+            case "erasure":
+                self._erase(record)
+            case "rollback" | "settings":
+                pass  # about the model; new settings are set by whoever reads them
+        return effects
+
+    def next_deadline(self) -> int | None:
+        """The first deadline that is still to come."""
+        while self._deadlines and not self._is_open(*self._deadlines[0][1:]):
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def drop(self, position: int) -> None:
+        """Closes the window of a decision that turned out to be of no use, and takes back what it was counted as."""
+        window = self.windows.pop(position, None)
+        self.touched.add(position)
+        if window is not None and window.learned:
+            self.counts.learned -= 1
+        self.counts.rejected += 1
+
+    def take_back(self, effect: Learn) -> None:
+        """Counts an outcome that could not be learned as rejected."""
+        if effect.is_default:
+            self.counts.learned_defaults -= 1
+        else:
+            self.counts.learned -= 1
+        self.counts.rejected += 1
+
+    def oldest(self) -> int | None:
+        """The oldest record that the state refers to."""
+        early = (one.position for waiting in self.early.values() for one in waiting)
+        return min((*self.windows, *early), default=None)
+
+    # Storing
+
+    def rows(self, positions: Iterable[int]) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """The open windows and early records at these positions as JSON; None for those that are gone."""
+        early = {one.position: one for waiting in self.early.values() for one in waiting}
+        for position in positions:
+            one = self.windows.get(position) or early.get(position)
+            yield position, None if one is None else _as_row(one)
+
+    def restore(self, rows: Iterable[dict[str, Any]], counts: dict[str, int]) -> None:
+        """Takes what `rows` gave, in the order of positions."""
+        self.counts = Counts(**counts)
+        for row in rows:
+            if "settings" in row:
+                self._open(Window(**{**row, "settings": JoinSettings(*row["settings"])}))
+            else:
+                self._wait(Early(**row))
+        self.touched.clear()
+
+    # Inside
+
+    def _decide(self, record: Record) -> Iterator[Effect]:
+        assert record.event_id is not None
+        assert record.body is not None
+        self.counts.decisions += 1
+        window = Window(
+            position=record.position,
+            event_id=record.event_id,
+            deadline=record.time + self.settings.wait,
+            settings=self.settings,
+            activated=record.body.get("activate", True),
+        )
+        self._open(window)
+        for one in self.early.pop(record.event_id, ()):
+            self.touched.add(one.position)
+            yield from self._join(window, one.value)
+
+    def _observe(self, record: Record) -> Iterator[Effect]:
+        assert record.event_id is not None
+        window = self.windows.get(record.of)
+        if window is not None:
+            yield from self._join(window, record.value)
+        elif record.of:
+            self.counts.late += 1
+        else:
+            deadline = record.time + self.settings.wait
+            self._wait(Early(record.position, record.event_id, deadline, record.value))
+
+    def _join(self, window: Window, value: float | None) -> Iterator[Effect]:
+        """A reward, or an activation where the value is None."""
+        self.touched.add(window.position)
+        if value is None:
+            window.activated = True
+        elif window.settings.aggregation == "first" and window.rewards:
+            window.rewards += 1
+            self.counts.repeated += 1
+        else:
+            window.rewards += 1
+            window.value = _aggregated(window.settings.aggregation, window.value, value)
+        if window.settings.aggregation == "first" and window.activated and window.rewards and not window.learned:
+            window.learned = True
+            yield self._outcome(window)
+
+    def _close_before(self, time: int) -> Iterator[Effect]:
+        while self._deadlines and self._deadlines[0][0] < time:
+            _, position, event_id = heapq.heappop(self._deadlines)
+            if not self._is_open(position, event_id):
+                continue
+            self.touched.add(position)
+            if event_id is not None:
+                self._forget_early(position, event_id)
+                self.counts.orphans += 1
+                continue
+            window = self.windows.pop(position)
+            if window.learned:
+                continue
+            if not window.activated:
+                self.counts.unactivated += 1
+            elif window.rewards or window.settings.default is not None:
+                yield self._outcome(window)
+            else:
+                self.counts.unrewarded += 1
+
+    def _outcome(self, window: Window) -> Effect:
+        settings = window.settings
+        if not window.rewards:
+            assert settings.default is not None
+            self.counts.learned_defaults += 1
+            return Learn(window.position, settings.default, is_default=True)
+        value = window.value
+        assert value is not None
+        if settings.aggregation == "mean":
+            # Each reward was in the range, so only rounding can take their mean out of it.
+            value = min(max(value / window.rewards, settings.low), settings.high)
+        if not settings.low <= value <= settings.high:
+            self.counts.rejected += 1
+            what = f"the {settings.aggregation} of {window.rewards} rewards" if window.rewards > 1 else "the reward"
+            return Reject(window.position, f"{what} is {value}; expected [{settings.low}, {settings.high}].")
+        self.counts.learned += 1
+        return Learn(window.position, value, is_default=False)
+
+    def _erase(self, record: Record) -> None:
+        window = self.windows.pop(record.of, None)
+        if window is not None:
+            self.touched.add(window.position)
+            self.counts.erased += 0 if window.learned else 1
+
+    def _open(self, window: Window) -> None:
+        self.windows[window.position] = window
+        self.touched.add(window.position)
+        heapq.heappush(self._deadlines, (window.deadline, window.position, None))
+
+    def _wait(self, one: Early) -> None:
+        self.early.setdefault(one.event_id, []).append(one)
+        self.touched.add(one.position)
+        heapq.heappush(self._deadlines, (one.deadline, one.position, one.event_id))
+
+    def _is_open(self, position: int, event_id: str | None) -> bool:
+        if event_id is None:
+            return position in self.windows
+        return any(one.position == position for one in self.early.get(event_id, ()))
+
+    def _forget_early(self, position: int, event_id: str) -> None:
+        left = [one for one in self.early[event_id] if one.position != position]
+        if left:
+            self.early[event_id] = left
+        else:
+            del self.early[event_id]
+
+
+def _aggregated(aggregation: Aggregation, before: float | None, value: float) -> float:
+    if before is None or aggregation in ("first", "last"):
+        return value
+    match aggregation:
+        case "min":
+            return min(before, value)
+        case "max":
+            return max(before, value)
+        case _:
+            return before + value
+
+
+def _as_row(one: Window | Early) -> dict[str, Any]:
+    if isinstance(one, Early):
+        return {"position": one.position, "event_id": one.event_id, "deadline": one.deadline, "value": one.value}
+    return {
+        "position": one.position,
+        "event_id": one.event_id,
+        "deadline": one.deadline,
+        "settings": astuple(one.settings),
+        "activated": one.activated,
+        "rewards": one.rewards,
+        "value": one.value,
+        "learned": one.learned,
+    }

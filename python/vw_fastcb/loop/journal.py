@@ -1,0 +1,271 @@
+"""What a loop needs of a journal, wherever it is stored, and the errors that users see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from vw_fastcb.loop.records import Kind, Record
+
+
+class LoopError(RuntimeError):
+    """Something about a loop or its journal that the caller has to know."""
+
+
+class Conflict(LoopError, ValueError):
+    """An id was used before, with other content."""
+
+
+class UnknownEvent(LoopError, KeyError):
+    """There is no such event, or not any more."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""  # KeyError would show it in quotation marks
+
+
+class SettingsDiffer(LoopError, ValueError):
+    """The journal was made with other settings."""
+
+
+class JournalRefused(LoopError):
+    """The file is no journal of this version, is damaged, or cannot be written to."""
+
+
+class JournalFull(LoopError):
+    """There was no room. Nothing of the request was stored; it may be tried again once there is."""
+
+
+class JournalFailed(LoopError):
+    """Writing failed in a way that leaves open what is on disk. Nothing more is acknowledged: open the loop again."""
+
+
+class Fenced(LoopError):
+    """Another process has taken over learning. Nothing of what this one wanted to commit was stored."""
+
+
+@dataclass(eq=False)
+class Draft:
+    """A record that is to be written, and what came of it.
+
+    Attributes:
+        kind: As of a record.
+        event_id: As of a record.
+        value: As of a record.
+        reward_id: As of a record.
+        body: As of a record.
+        request: Of a decision: what was asked for. The same event id with another request is a conflict.
+        expected: Of settings: the position of the settings that they change.
+        record: The record, once it is durable; the earlier one where the same was asked before.
+        is_new: Whether this draft became the record.
+        problem: Why it did not.
+    """
+
+    kind: Kind
+    event_id: str | None = None
+    value: float | None = None
+    reward_id: str | None = None
+    body: dict[str, Any] | None = None
+    request: dict[str, Any] | None = None
+    expected: int = 0
+    record: Record | None = None
+    is_new: bool = False
+    problem: Exception | None = None
+
+
+@dataclass(eq=False)
+class Task:
+    """Something that only the holder of the lease may write.
+
+    Attributes:
+        run: Writes it, inside a commit.
+        problem: Why it was not written.
+    """
+
+    run: Callable[[], None]
+    problem: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a commit has brought.
+
+    Attributes:
+        records: For the holder of the lease: all records that it did not know, those of other processes among them.
+        is_fenced: Whether the lease turned out to be lost.
+    """
+
+    records: list[Record]
+    is_fenced: bool
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to learn: to write ticks and checkpoints.
+
+    Attributes:
+        epoch: Which holder this is; it grows with every one.
+        holder: The process.
+        is_live: Whether it is held at all.
+    """
+
+    epoch: int
+    holder: str
+    is_live: bool
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The learner's state after the first `position` records.
+
+    Attributes:
+        generation: Its number; each is one above the last.
+        position: How many records it has applied.
+        time: The journal's time there.
+        sha256: Of the model's bytes; empty where there is no model yet.
+        events: How many events the model has learned.
+        summary: Counts and settings, JSON's values.
+    """
+
+    generation: int
+    position: int
+    time: int
+    sha256: str
+    events: int
+    summary: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A record that could not be learned.
+
+    Attributes:
+        position: Of the decision.
+        reason: Why.
+    """
+
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class NewCheckpoint:
+    """A checkpoint that is to be committed.
+
+    Attributes:
+        checkpoint: What it says.
+        model: The model's bytes.
+        rows: The windows that changed since the generation before; None for those that are gone.
+        dead_letters: Those found since the generation before.
+    """
+
+    checkpoint: Checkpoint
+    model: bytes
+    rows: Sequence[tuple[int, dict[str, Any] | None]]
+    dead_letters: Sequence[DeadLetter]
+
+
+class Journal(Protocol):
+    """A durable, ordered log of records, with the checkpoints of its learner.
+
+    `write` and the lease are for one thread at a time; reading is for any.
+
+    Attributes:
+        memory: How long ids are remembered, in milliseconds.
+    """
+
+    memory: float
+
+    def write(
+        self, drafts: Sequence[Draft], tasks: Sequence[Task], lease: Lease | None = None, known: int = 0
+    ) -> Written:
+        """Makes drafts and tasks durable in one commit, and sets what came of each.
+
+        Where the lease is lost, the drafts are written all the same, and the tasks are not. With a lease, all records
+        after the position `known` are returned.
+
+        Raises:
+            JournalFull: Nothing was written.
+            JournalFailed: Nobody knows what was.
+        """
+        ...
+
+    def lease(self) -> Lease:
+        """Who may learn now."""
+        ...
+
+    def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
+        """Takes the lease for so many milliseconds; None where another process holds it."""
+        ...
+
+    def renewal(self, lease: Lease, duration: int) -> Task:
+        """Holds the lease for so many milliseconds from now."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Gives the lease back."""
+        ...
+
+    def checkpoint_tasks(self, new: NewCheckpoint) -> Iterator[Task]:
+        """A checkpoint in small pieces, each for a commit of its own. Only the last one makes it count."""
+        ...
+
+    def pruning_tasks(self, keep: int, oldest_time: int | None) -> Iterator[Task]:
+        """Drops generations but the newest few, and records that are older than a time and not needed any more."""
+        ...
+
+    def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """The records after a position, in their order."""
+        ...
+
+    def decision(self, position: int) -> Record:
+        """The decision at a position."""
+        ...
+
+    def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
+        """The records of a kind about an event."""
+        ...
+
+    def of_kind(self, kind: Kind, after: int = 0) -> list[Record]:
+        """All records of a rare kind: settings, rollbacks, erasures."""
+        ...
+
+    def first(self) -> int:
+        """The position of the oldest record that is kept."""
+        ...
+
+    def last(self) -> tuple[int, int]:
+        """Position and time of the newest record."""
+        ...
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Those that are kept, the oldest first."""
+        ...
+
+    def newest_generation(self) -> int:
+        """The number of the newest checkpoint; 0 where there is none."""
+        ...
+
+    def windows(self, generation: int) -> list[dict[str, Any]]:
+        """The join state of a checkpoint."""
+        ...
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What could not be learned up to the newest checkpoint."""
+        ...
+
+    def model(self, sha256: str) -> bytes:
+        """The bytes of a model."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
+    def tidy(self) -> None:
+        """Upkeep, for the holder of the lease."""
+        ...
+
+    def close(self) -> None:
+        """Gives everything back."""
+        ...

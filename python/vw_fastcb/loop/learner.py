@@ -1,0 +1,198 @@
+"""The learner: its state after the first n records of a journal is a function of those records alone."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from vw_fastcb.loop.contexts import Features
+from vw_fastcb.loop.join import Join, Learn
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, JournalRefused
+from vw_fastcb.loop.model import Model
+from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.settings import LoopSettings
+
+_DECISIONS_AT_HAND = 4096
+
+
+class Source(Protocol):
+    """Where a learner looks up what earlier records said."""
+
+    def decision(self, position: int) -> Record:
+        """The decision at a position."""
+        ...
+
+    def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """The records after a position, up to another."""
+        ...
+
+    def model(self, sha256: str) -> bytes:
+        """The bytes of a model that is kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What learning needs of a decision."""
+
+    context: Features
+    action_features: list[Features] | None
+    action: int
+
+
+class Learner:
+    """Settings, join state and model, changed by one record after another.
+
+    Args:
+        source: The journal.
+        settings: Those that it begins with.
+        model: The model that it begins with.
+        snapshots: The positions whose model is to be kept, because a rollback goes back there.
+
+    Attributes:
+        position: How many records were applied.
+        time: The time of the last one.
+        settings: The current ones.
+        join: What waits for rewards.
+        model: What was learned.
+        dead_letters: What could not be learned, since this was last emptied.
+        updates: What the model has learned since this was last emptied; None where it was replaced.
+    """
+
+    def __init__(
+        self, source: Source, settings: LoopSettings, model: Model, *, snapshots: Collection[int] = ()
+    ) -> None:
+        self.position = 0
+        self.time = 0
+        self.settings = settings
+        self.join = Join(settings.join)
+        self.model = model
+        self.dead_letters: list[DeadLetter] = []
+        self.updates: list[tuple[Asked, float]] | None = None
+        self._source = source
+        self._is_relearning = False
+        self._snapshots: dict[int, bytes | None] = dict.fromkeys(snapshots)
+        self._at_hand: OrderedDict[int, Asked] = OrderedDict()
+
+    @classmethod
+    def begin(cls, source: Source, first: Record, *, snapshots: Collection[int] = ()) -> Learner:
+        """The learner after the first record of a journal, its settings."""
+        assert first.body is not None
+        settings = LoopSettings.from_json(first.body["settings"])
+        initial = first.body.get("model", "")
+        model = Model(settings.model, source.model(initial) if initial else b"")
+        learner = cls(source, settings, model, snapshots=snapshots)
+        learner.position, learner.time = first.position, first.time
+        learner._keep_snapshot()
+        return learner
+
+    @classmethod
+    def at(
+        cls, source: Source, checkpoint: Checkpoint, windows: list[dict[str, Any]], *, snapshots: Collection[int] = ()
+    ) -> Learner:
+        """The learner that made a checkpoint."""
+        settings = LoopSettings.from_json(checkpoint.summary["settings"])
+        model = Model(settings.model, source.model(checkpoint.sha256) if checkpoint.sha256 else b"")
+        learner = cls(source, settings, model, snapshots=snapshots)
+        learner.position, learner.time = checkpoint.position, checkpoint.time
+        learner.join.restore(windows, checkpoint.summary["counts"])
+        learner._keep_snapshot()
+        return learner
+
+    def apply(self, record: Record) -> None:
+        """Takes the next record."""
+        if record.kind == "settings":
+            self._change(record)
+        is_usable = record.kind != "decision" or self._remember(record)
+        for effect in self.join.apply(record):
+            if effect.position == record.position and not is_usable:
+                continue
+            if isinstance(effect, Learn):
+                self._learn(effect)
+            else:
+                self.dead_letters.append(DeadLetter(effect.position, effect.reason))
+        if not is_usable:
+            self.join.drop(record.position)
+        if record.kind == "rollback":
+            self._roll_back(record)
+        elif record.kind == "erasure":
+            self._at_hand.pop(record.of, None)
+        self.position, self.time = record.position, record.time
+        self._keep_snapshot()
+
+    def summary(self) -> dict[str, Any]:
+        """What a checkpoint says besides model and windows."""
+        return {"settings": self.settings.to_json(), "counts": asdict(self.join.counts)}
+
+    # Inside
+
+    def _change(self, record: Record) -> None:
+        """New settings. Windows that are open keep theirs; the model is kept, relearned, or begun afresh."""
+        assert record.body is not None
+        settings = LoopSettings.from_json(record.body["settings"])
+        self.join.settings = settings.join
+        if self._is_relearning:
+            return  # the model has the settings that it is relearned for
+        self.settings, self.updates = settings, None
+        since = record.body.get("relearn_from")
+        if since is None:
+            self.model = self.model.with_settings(settings.model)
+        elif since == 0:
+            self.model = Model(settings.model)
+        else:
+            self.model = self._relearned(settings, since, record.position)
+
+    def _relearned(self, settings: LoopSettings, since: int, until: int) -> Model:
+        """What a model with these settings learns from the records from one position to before another."""
+        again = Learner(self._source, settings, Model(settings.model), snapshots=tuple(self._snapshots))
+        again._is_relearning = True
+        for record in self._source.read(since - 1, until - 1):
+            again.apply(record)
+        return again.model
+
+    def _remember(self, record: Record) -> bool:
+        """Fixes the columns by a decision; False where it contradicts them and cannot be learned."""
+        assert record.body is not None
+        if record.body.get("erased"):
+            return False
+        try:
+            asked = _asked(record.body)
+            self.model.remember(asked.context, asked.action_features)
+        except (ValueError, TypeError, KeyError) as problem:
+            self.dead_letters.append(DeadLetter(record.position, f"the decision cannot be learned: {problem}"))
+            return False
+        self._at_hand[record.position] = asked
+        if len(self._at_hand) > _DECISIONS_AT_HAND:
+            self._at_hand.popitem(last=False)
+        return True
+
+    def _learn(self, effect: Learn) -> None:
+        try:
+            asked = self._at_hand.get(effect.position) or _asked(self._source.decision(effect.position).body or {})
+            self.model.learn(asked.context, asked.action_features, asked.action, effect.value)
+        except (ValueError, TypeError, KeyError) as problem:
+            self.join.take_back(effect)
+            self.dead_letters.append(DeadLetter(effect.position, f"the outcome cannot be learned: {problem}"))
+            return
+        if self.updates is not None:
+            self.updates.append((asked, effect.value))
+
+    def _roll_back(self, record: Record) -> None:
+        assert record.body is not None
+        content = self._snapshots.get(record.body["position"])
+        if content is None:
+            content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
+            if record.body["sha256"] and not content:
+                raise JournalRefused(f"generation {record.body['generation']}, to go back to, is not kept any more.")
+        self.model = Model(self.settings.model, content)
+        self.updates = None
+
+    def _keep_snapshot(self) -> None:
+        if self.position in self._snapshots:
+            self._snapshots[self.position] = self.model.to_bytes()
+
+
+def _asked(body: dict[str, Any]) -> Asked:
+    return Asked(body["context"], body.get("action_features"), body["action"])

@@ -1,0 +1,556 @@
+"""`Loop`: decide, log, join late rewards, learn exactly once."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from vw_fastcb.learner.fastcb import FastCB
+from vw_fastcb.learner.frames import is_number
+from vw_fastcb.learner.settings import Settings
+from vw_fastcb.loop.answers import LoopDecision, Status
+from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
+from vw_fastcb.loop.fingerprint import fingerprint
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, LoopError, SettingsDiffer
+from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
+from vw_fastcb.loop.sqlite import SqliteJournal, now
+from vw_fastcb.loop.worker import Options, Worker
+
+Duration: TypeAlias = "str | float | timedelta"
+_CLOCK_OFF = 5000  # milliseconds that the machine's clock may differ from the journal's
+
+
+class _Unset:
+    """Stands for a setting that was not given: the journal's own counts."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+_UNSET: Any = _Unset()
+
+
+class Loop:
+    """A bandit that runs: it decides, logs, joins late rewards, learns, and goes on after a crash.
+
+    Everything is in one file, the journal. A decision or a reward is durable when the call returns. The model is a
+    function of the journal alone: after a crash it is the one that it would have been without.
+
+    Any number of threads may use one loop, and any number of processes may open one file. The first one learns; the
+    others decide from its newest checkpoint, and one of them takes over when it ends.
+
+    Make one with `Loop.open`.
+    """
+
+    def __init__(self, worker: Worker, clock: Callable[[], int]) -> None:
+        self._worker = worker
+        self._clock = clock
+        self._process = os.getpid()
+        self._is_closed = False
+
+    @classmethod
+    def open(
+        cls,
+        journal: str | os.PathLike[str],
+        *,
+        actions: Sequence[str] | int | None = _UNSET,
+        wait: Duration = _UNSET,
+        default_reward: float | None = _UNSET,
+        default_cost: float | None = _UNSET,
+        aggregation: Literal["first", "last", "sum", "mean", "min", "max"] = _UNSET,
+        reward_range: tuple[float, float] = _UNSET,
+        cost_range: tuple[float, float] = _UNSET,
+        retired: Collection[str | int] = _UNSET,
+        retention: Duration | None = _UNSET,
+        objective: Literal["loss", "reward"] = _UNSET,
+        allocation: Literal["reweighted", "igw"] = _UNSET,
+        gamma_scale: float = _UNSET,
+        gamma_exponent: float = _UNSET,
+        learning_rate: float = _UNSET,
+        epsilon: float = _UNSET,
+        interactions: Sequence[str] | None = _UNSET,
+        bits: int | None = _UNSET,
+        missing: Literal["zero", "mark"] = _UNSET,
+        seed: int | None = _UNSET,
+        vw_args: str = _UNSET,
+        change: bool = False,
+        relearn: bool | None = None,
+        learn: bool = True,
+        take_over: bool = False,
+        lease: Duration = "10s",
+        checkpoint_every: Duration = "10s",
+        keep_generations: int = 5,
+        clock: Callable[[], int] | None = None,
+    ) -> Loop:
+        """Opens a journal, or makes a new one.
+
+        A journal that is there goes on with the settings that it was made with. Where others are given, they are
+        refused, with the difference, unless `change` is set.
+
+        Args:
+            journal: The file.
+            actions: The names of the actions, or their number; None where each decision brings its own actions with
+                features.
+            wait: How long a decision waits for its rewards: "10min" unless given.
+            default_reward: What an event learns for which no reward came; None learns nothing from it.
+            default_cost: The same, in a loop of costs.
+            aggregation: Which reward counts. "first" is learned as soon as it comes; "last", "sum", "mean", "min" and
+                "max" when the wait is over.
+            reward_range: The lowest and the highest reward. Without it the loop is one of costs, in (0, 1).
+            cost_range: The lowest and the highest cost.
+            retired: Actions that are never drawn.
+            retention: How long records are kept; None keeps them for ever.
+            objective: As of `FastCB`, and so are those that follow, up to `vw_args`.
+            allocation: See `FastCB`.
+            gamma_scale: See `FastCB`.
+            gamma_exponent: See `FastCB`.
+            learning_rate: See `FastCB`.
+            epsilon: See `FastCB`.
+            interactions: See `FastCB`.
+            bits: See `FastCB`.
+            missing: See `FastCB`.
+            seed: Of the draws, which depend on it and on the event id; made at random for a new journal.
+            vw_args: See `FastCB`.
+            change: Whether settings that differ are to take the place of the journal's.
+            relearn: Where a changed setting means other weights: True learns the journal again under it, False begins
+                afresh.
+            learn: Whether this process may learn.
+            take_over: Whether it takes learning over from a process that still holds the lease.
+            lease: How long another process waits before it takes over from one that does not answer.
+            checkpoint_every: Time between two checkpoints, while there is something new.
+            keep_generations: How many checkpoints are kept, to go back to.
+            clock: The time in milliseconds, for tests.
+
+        Returns:
+            The loop. Close it, or use it in a `with` statement.
+
+        Raises:
+            SettingsDiffer: Other settings than the journal's, and `change` is not set.
+            JournalRefused: The file is not a journal, is damaged, is from a newer version, or cannot be written to.
+            ValueError: A setting is wrong.
+
+        Examples:
+            >>> import os, tempfile
+            >>> from vw_fastcb import Loop
+            >>> path = os.path.join(tempfile.mkdtemp(), "shop.db")
+            >>> with Loop.open(path, actions=["politics", "sports", "music"], reward_range=(0, 1)) as loop:
+            ...     decision = loop.decide({"user": "Tom", "hour": 9}, event_id="e1")
+            ...     loop.reward("e1", 1)
+            >>> with Loop.open(path) as loop:
+            ...     loop.status().learned
+            1
+        """
+        given = dict(locals())
+        named = {name: given[name] for name in _SETTINGS if given[name] is not _UNSET}
+        options = Options(
+            learns=learn,
+            takes_over=take_over,
+            lease=milliseconds("lease", lease),
+            checkpoint_every=milliseconds("checkpoint_every", checkpoint_every),
+            keep=_whole("keep_generations", keep_generations),
+        )
+        return cls._open(journal, named, options, clock or now, change=change, relearn=relearn)
+
+    @classmethod
+    def _open(
+        cls,
+        path: str | os.PathLike[str],
+        named: dict[str, Any],
+        options: Options,
+        clock: Callable[[], int],
+        *,
+        change: bool,
+        relearn: bool | None,
+    ) -> Loop:
+        journal = open_journal(path, named, clock)
+        try:
+            changes = None if not named else _changes(journal, named, change, relearn)
+            loop = cls(Worker(journal, clock, options), clock)
+            loop._worker.start()
+        except BaseException:
+            journal.close()
+            raise
+        try:
+            if changes is not None:
+                loop._worker.submit([changes])
+                loop._save_if_learner()
+        except BaseException:
+            loop.close()
+            raise
+        return loop
+
+    # Deciding
+
+    def decide(
+        self,
+        context: Any,
+        action_features: Any = None,
+        *,
+        action_ids: Sequence[str] | None = None,
+        exclude: Collection[int | str] | None = None,
+        event_id: str | int | None = None,
+        activate: bool = True,
+    ) -> LoopDecision:
+        """Draws an action. The decision is durable, with everything needed to learn from it, when this returns.
+
+        The same event id with the same request gets the same answer again, whatever was learned meanwhile.
+
+        Args:
+            context: A dictionary, which may be nested, or a row of numbers.
+            action_features: The features of the actions, where they are not fixed: a list of dictionaries, or (A, d).
+            action_ids: Names of these actions.
+            exclude: Actions that may not be drawn this time, by number or name. The allocation runs over the others.
+            event_id: The id that rewards are reported with, at most 256 characters; made at random unless given.
+            activate: False where `activate` will say whether the decision was used. Without it nothing is learned.
+
+        Returns:
+            The action, its probability and the event id.
+
+        Raises:
+            Conflict: The event id was used before, with another request.
+            ValueError: Other columns or kinds than before, values that are not finite, unknown actions.
+            TypeError: Something that is not a row of features.
+        """
+        self._check_open()
+        features = features_of(context, "the context")
+        table = None if action_features is None else action_features_of(action_features)
+        ids = _action_ids(action_ids, table)
+        name = uuid.uuid4().hex if event_id is None else checked_id(event_id)
+        with self._worker.view() as view:
+            settings = view.model.settings
+            left_out = _excluded(settings, exclude, ids, table)
+            retired = view.settings.retired_numbers(settings)
+            drawn = view.model.decide(features, table, sorted({*left_out, *retired}), name)
+            request = {
+                "context": features,
+                "action_features": table,
+                "action_ids": ids,
+                "exclude": left_out or None,
+                "activate": None if activate else False,
+            }
+            answer = {
+                "action": drawn.action,
+                "pmf": drawn.pmf.tolist(),
+                "draw": drawn.draw,
+                "generation": view.generation,
+                "applied": view.applied,
+                "learned": view.model.events,
+                "engine": fingerprint(),
+            }
+        body = {key: value for key, value in request.items() if value is not None} | answer
+        draft = Draft("decision", name, body=body, request=request)
+        self._worker.submit([draft])
+        assert draft.record is not None
+        return LoopDecision.of(draft.record, settings.action_names)
+
+    def activate(self, event_id: str | int) -> None:
+        """Says that a decision made with `activate=False` was used.
+
+        Args:
+            event_id: The id of the decision.
+        """
+        self._check_open()
+        self._worker.submit([Draft("activation", checked_id(event_id))])
+
+    # Outcomes
+
+    def reward(self, event_id: str | int, value: float, reward_id: str | int | None = None) -> None:
+        """Reports a reward: now, later, from another process. It is durable when this returns.
+
+        Args:
+            event_id: The id of the decision, which need not be known yet.
+            value: The reward.
+            reward_id: With an id the reward counts once, however often it is reported. Without one, each call counts.
+
+        Raises:
+            Conflict: The reward id was used before, with another value.
+            ValueError: The reward is not finite or outside its range.
+        """
+        self._observe("reward", event_id, value, reward_id)
+
+    def cost(self, event_id: str | int, value: float, reward_id: str | int | None = None) -> None:
+        """Reports a cost, in a loop of costs. See `reward`.
+
+        Args:
+            event_id: The id of the decision, which need not be known yet.
+            value: The cost.
+            reward_id: With an id the cost counts once.
+
+        Raises:
+            Conflict: The id was used before, with another value.
+            ValueError: The cost is not finite or outside its range.
+        """
+        self._observe("cost", event_id, value, reward_id)
+
+    def _observe(self, noun: str, event_id: str | int, value: float, reward_id: str | int | None) -> None:
+        self._check_open()
+        name = checked_id(event_id)
+        label = None if reward_id is None else checked_id(reward_id, "reward_id")
+        with self._worker.view() as view:
+            settings = view.settings
+        if settings.noun != noun:
+            raise ValueError(
+                f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
+                f"{noun}s are opened with {noun}_range."
+            )
+        if not is_number(value) or isinstance(value, bool) or not math.isfinite(value):
+            raise ValueError(f"the {noun} is {value!r}; expected a finite number.")
+        low, high = settings.model.value_range
+        # Parts of a sum may be anything; what they sum up to is checked when the wait is over.
+        if settings.aggregation != "sum" and not low <= value <= high:
+            raise ValueError(f"the {noun} is {value}; expected a number in [{low}, {high}].")
+        self._worker.submit([Draft("reward", name, value=float(value), reward_id=label)])
+
+    # The model
+
+    def model(self) -> FastCB:
+        """A learner of its own with what was learned so far.
+
+        Returns:
+            A copy: what it learns, the loop does not.
+        """
+        self._check_open()
+        with self._worker.view() as view:
+            content, settings = view.model.to_bytes(), view.settings
+        return FastCB(**settings.learner_arguments()) if not content else FastCB.from_bytes(content)
+
+    def checkpoint(self) -> int:
+        """Commits the state of the learner now. It does so by itself every few seconds, and when it is closed.
+
+        Returns:
+            The newest generation.
+
+        Raises:
+            Fenced: Another process learns.
+        """
+        self._check_open()
+        return self._worker.checkpoint()
+
+    def generations(self) -> list[Checkpoint]:
+        """The checkpoints that are kept, the oldest first.
+
+        Returns:
+            What `rollback` can go back to.
+        """
+        self._check_open()
+        return self._worker.journal.checkpoints()
+
+    def rollback(self, generation: int) -> None:
+        """Goes back to the model of an earlier generation. What was learned since is not learned again.
+
+        Decisions that wait for their rewards go on waiting.
+
+        Args:
+            generation: One that is kept; see `generations`.
+
+        Raises:
+            UnknownEvent: It is not kept.
+            SettingsDiffer: It was learned under settings that mean other weights.
+        """
+        self._check_open()
+        kept = {one.generation: one for one in self.generations()}
+        with self._worker.view() as view:
+            settings = view.settings
+        if generation in kept:
+            then = LoopSettings.from_json(kept[generation].summary["settings"])
+            other = [name for name in settings.differences(then) if name not in KEEPING]
+            if other:
+                raise SettingsDiffer(
+                    f"generation {generation} was learned with another {', '.join(other)}; expected one that was not."
+                )
+        self._worker.submit([Draft("rollback", body={"generation": generation})])
+        self._save_if_learner()
+
+    # Looking after it
+
+    def erase(self, event_id: str | int) -> None:
+        """Erases the features of one event for good. It is not learned if it was not yet.
+
+        What the model has learned from it stays. The record says that something was erased.
+
+        Args:
+            event_id: The id of the decision.
+
+        Raises:
+            UnknownEvent: There is no such decision, or not any more.
+        """
+        self._check_open()
+        self._worker.submit([Draft("erasure", checked_id(event_id))])
+        self._save_if_learner()
+
+    def tick(self) -> None:
+        """Closes the windows whose wait is over, if this process learns. It happens by itself every second."""
+        self._check_open()
+        self._worker.tick()
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What could not be learned, and why.
+
+        Returns:
+            One for each event, in the order in which they were found.
+        """
+        self._check_open()
+        return self._worker.journal.dead_letters() + self._worker.new_dead_letters()
+
+    def status(self) -> Status:
+        """How the loop is doing.
+
+        Returns:
+            Positions, counts, and what is wrong, if anything is.
+        """
+        self._check_open()
+        worker, journal = self._worker, self._worker.journal
+        numbers: dict[str, Any] = worker.numbers()
+        position, time = journal.last()
+        holder = journal.lease()
+        ahead = time - self._clock()
+        problems = [str(worker.problem)] if worker.problem is not None else []
+        if ahead > _CLOCK_OFF:
+            problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
+        return Status(
+            role="learner" if worker.is_learner else "decider",
+            learner=holder.holder.partition("/")[0] if holder.is_live else None,
+            position=position,
+            time=time,
+            lag=position - numbers["applied"],
+            dead_letters=len(journal.dead_letters()) + numbers.pop("new_letters"),
+            bytes=journal.size(),
+            problems=tuple(problems),
+            **numbers,
+        )
+
+    def close(self) -> None:
+        """Makes a checkpoint, lets another process learn, and closes the file. Nothing is lost without it."""
+        if self._is_closed or os.getpid() != self._process:
+            return
+        self._is_closed = True
+        self._worker.close()
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._process:
+            raise LoopError(f"the loop was opened in process {self._process} and this is a fork of it; open it here.")
+        if self._is_closed:
+            raise LoopError("the loop was closed; open it again.")
+
+    def _save_if_learner(self) -> None:
+        if self._worker.is_learner:
+            self._worker.checkpoint()
+
+
+_OPTIONS = {
+    "journal",
+    "change",
+    "relearn",
+    "learn",
+    "take_over",
+    "lease",
+    "checkpoint_every",
+    "keep_generations",
+    "clock",
+}
+_SETTINGS = tuple(name for name in inspect.signature(Loop.open).parameters if name not in _OPTIONS)
+
+
+def open_journal(
+    name: str | os.PathLike[str], settings: dict[str, Any] | None = None, clock: Callable[[], int] = now
+) -> SqliteJournal:
+    """Opens a journal. One that is not there is made from the settings."""
+    text = os.fspath(name)
+    if isinstance(text, bytes):
+        text = os.fsdecode(text)
+    if "://" in text:
+        raise ValueError(f"the journal is {text!r}; expected the name of a file.")
+    if os.path.exists(text):
+        return SqliteJournal(text, clock=clock)
+    if not settings or "actions" not in settings:
+        raise FileNotFoundError(
+            f"there is no journal {text!r}; to make one, give actions: their names, their number, or None where each "
+            "decision brings its own."
+        )
+    made = LoopSettings.new(settings)
+    made.try_out()
+    journal = SqliteJournal(text, create=True, clock=clock)
+    # Where another process was faster, its settings are there, and are compared with these.
+    journal.write([Draft("settings", body={"settings": made.to_json()})], [])
+    return journal
+
+
+def current_settings(journal: SqliteJournal) -> tuple[LoopSettings, int]:
+    """Those of a journal, and the position of their record; 0 where retention has dropped it."""
+    records = journal.of_kind("settings")
+    if records:
+        assert records[-1].body is not None
+        return LoopSettings.from_json(records[-1].body["settings"]), records[-1].position
+    return LoopSettings.from_json(journal.checkpoints()[-1].summary["settings"]), 0
+
+
+def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relearn: bool | None) -> Draft | None:
+    """The record that changes the settings, if any are to change."""
+    current, position = current_settings(journal)
+    wanted = current.changed(named)
+    differences = current.differences(wanted)
+    if not differences:
+        return None
+    said = "; ".join(
+        f"{name} is {ours!r} in the journal and {given!r} here" for name, (ours, given) in differences.items()
+    )
+    if not change:
+        raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
+    current.check_change(wanted)
+    wanted.try_out()
+    body: dict[str, Any] = {"settings": wanted.to_json()}
+    others = [name for name in differences if name not in KEEPING]
+    if others:
+        if relearn is None:
+            raise SettingsDiffer(
+                f"{said}. Another {', '.join(others)} means other weights: set relearn=True to learn the journal "
+                "again, or relearn=False to begin afresh."
+            )
+        body["relearn_from"] = journal.first() if relearn else 0
+    return Draft("settings", body=body, expected=position)
+
+
+def _action_ids(given: Any, table: list[Any] | None) -> list[str] | None:
+    if given is None:
+        return None
+    if table is None:
+        raise ValueError("action_ids were given without action_features; expected both, or none.")
+    ids = [checked_id(one, "an action id") for one in given]
+    if len(ids) != len(table) or len(set(ids)) < len(ids):
+        raise ValueError(f"action_ids are {ids}; expected {len(table)} different ones, one for each action.")
+    return ids
+
+
+def _excluded(settings: Settings, exclude: Any, ids: list[str] | None, table: list[Any] | None) -> list[int]:
+    """The numbers of the actions that are left out of one decision."""
+    if exclude is None:
+        return []
+    if ids is not None and not isinstance(exclude, str):
+        unknown = [one for one in exclude if isinstance(one, str) and one not in ids]
+        if unknown:
+            raise ValueError(f"exclude has the action {unknown[0]!r}; expected one of {ids}.")
+        exclude = [ids.index(one) if isinstance(one, str) else one for one in exclude]
+    numbers = settings.excluded(exclude) or []
+    for one in numbers if table is not None else ():
+        settings.action_number(one, len(table or ()))
+    return sorted(set(numbers))
+
+
+def _whole(name: str, given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ValueError(f"{name} is {given!r}; expected a whole number, 1 or larger.")
+    return given

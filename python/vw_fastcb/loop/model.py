@@ -1,0 +1,110 @@
+"""The model of a loop. It decides without leaving a trace, and learns in the order of the journal."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vw_fastcb.learner.engine import Engine, read_model
+from vw_fastcb.learner.fastcb import DEFAULTS
+from vw_fastcb.learner.settings import Settings
+from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An action that was drawn.
+
+    Attributes:
+        action: Its number.
+        pmf: The probability of each action.
+        draw: The number in [0, 1) that chose it.
+    """
+
+    action: int
+    pmf: NDArray[np.float64]
+    draw: float
+
+
+class Model:
+    """What was learned so far. Before the first decision there is nothing, not even weights.
+
+    Args:
+        settings: Those of the learner.
+        content: The bytes of a model that is to go on.
+    """
+
+    def __init__(self, settings: Settings, content: bytes = b"") -> None:
+        self.settings = settings
+        self._engine: Engine | None = None
+        if content:
+            self._engine = _engine_of(settings, content)
+
+    @property
+    def events(self) -> int:
+        """How many events were learned."""
+        return 0 if self._engine is None else self._engine.learner.events
+
+    def decide(
+        self, context: Features, action_features: list[Features] | None, excluded: list[int], event_id: str
+    ) -> Drawn:
+        """Draws an action. Nothing of the decision is remembered."""
+        row, table = _rows_of(context, action_features)
+        engine = self._engine or Engine.start(self.settings, row, table)
+        engine.check_presence(action_features)
+        draw = engine.draw_of(event_id)
+        made = engine.learner.decide(row, table, excluded or None, draw, remember=False)
+        return Drawn(made[0], made[2], draw)
+
+    def remember(self, context: Features, action_features: list[Features] | None) -> None:
+        """Fixes columns and their kinds by a decision of the journal. Raises where they are others than before."""
+        row, table = _rows_of(context, action_features)
+        engine = self._engine or Engine.start(self.settings, row, table)
+        engine.check_presence(action_features)
+        engine.learner.remember_one(row, table)
+        self._engine = engine
+
+    def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
+        """Learns the outcome of a decision that `remember` has taken."""
+        assert self._engine is not None
+        row, table = _rows_of(context, action_features)
+        self._engine.learn_one(row, table, action, value, 1.0, alone=False)
+
+    def to_bytes(self) -> bytes:
+        """The model as `FastCB.save` would write it; nothing where there is none."""
+        return b"" if self._engine is None else self._engine.model()
+
+    def columns(self) -> Any:
+        """The columns that are known, to be given to a twin that has not seen all decisions."""
+        if self._engine is None:
+            return None
+        readers = (self._engine.learner.contexts, self._engine.learner.actions)
+        return [(reader.columns, dict(reader.kinds)) for reader in readers]
+
+    def set_columns(self, columns: Any) -> None:
+        """Takes what a twin's `columns` gave."""
+        if self._engine is not None and columns is not None:
+            readers = (self._engine.learner.contexts, self._engine.learner.actions)
+            for reader, (names, kinds) in zip(readers, columns, strict=True):
+                reader.set_columns(names, kinds)
+
+    def with_settings(self, settings: Settings) -> Model:
+        """The same weights under other settings that keep them."""
+        return Model(settings, self.to_bytes())
+
+
+def sha256(content: bytes) -> str:
+    """What a model is known by; empty where there is none."""
+    return hashlib.sha256(content).hexdigest() if content else ""
+
+
+def _engine_of(settings: Settings, content: bytes) -> Engine:
+    return Engine.of_model(read_model(content, DEFAULTS), settings, settings.seed)
+
+
+def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:
+    return as_engine_row(context), None if action_features is None else as_engine_rows(action_features)

@@ -1,0 +1,633 @@
+"""A journal in one SQLite file, for any number of threads and processes of one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from vw_fastcb.loop.journal import (
+    Checkpoint,
+    Conflict,
+    DeadLetter,
+    Draft,
+    Fenced,
+    JournalFailed,
+    JournalFull,
+    JournalRefused,
+    Lease,
+    LoopError,
+    NewCheckpoint,
+    Task,
+    UnknownEvent,
+    Written,
+)
+from vw_fastcb.loop.processes import Process
+from vw_fastcb.loop.records import KINDS, Kind, Record
+
+SCHEMA = 1
+_APPLICATION = 0x46434231  # "FCB1", in the file's header
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+_PATIENCE = 30.0  # seconds that a writer waits for other processes
+_MODEL_PART = 1 << 16  # bytes in a row
+_ROWS_AT_ONCE = 200  # in a transaction that others wait for
+_READ_AT_ONCE = 1000  # in a read, which keeps SQLite from using its write-ahead log again
+
+# Windows and dead letters say between which generations they are part of the join state: a checkpoint writes what
+# changed since the last one, and older generations stay as they were.
+_TABLES = f"""
+CREATE TABLE record (
+  position INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  event_id TEXT,
+  of INTEGER NOT NULL,
+  value REAL,
+  reward_id TEXT,
+  body TEXT
+);
+CREATE INDEX record_by_event ON record (event_id, kind) WHERE event_id IS NOT NULL;
+CREATE INDEX record_rare ON record (kind, position)
+  WHERE kind IN ({_KIND["rollback"]}, {_KIND["settings"]}, {_KIND["erasure"]});
+CREATE TABLE generation (
+  generation INTEGER PRIMARY KEY,
+  position INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  events INTEGER NOT NULL,
+  summary TEXT NOT NULL
+);
+CREATE TABLE model (sha256 TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (sha256, part));
+CREATE TABLE window (
+  position INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER,
+  body TEXT NOT NULL,
+  PRIMARY KEY (position, since)
+);
+CREATE INDEX window_gone ON window (until) WHERE until IS NOT NULL;
+CREATE TABLE dead_letter (position INTEGER NOT NULL, since INTEGER NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE lease (epoch INTEGER NOT NULL, process TEXT NOT NULL, expires INTEGER NOT NULL);
+INSERT INTO lease VALUES (0, '', 0);
+"""
+_RECORD = "SELECT position, time, kind, event_id, of, value, reward_id, body FROM record"
+_INSERT = (
+    "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class SqliteJournal:
+    """A journal in an SQLite file.
+
+    Args:
+        path: The file.
+        create: Whether to make it if it is not there.
+        clock: The time in milliseconds; the machine's unless given.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = False, clock: Callable[[], int] | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
+        self._clock = clock or now
+        self._process = Process.this()
+        self._is_staged = True  # whether an unfinished checkpoint may lie about
+        self._reading = threading.Lock()
+        if not self.path.exists():
+            self._create(create)
+        self._check_file()
+        self._db = _connect(self.path)
+        self._reader = _connect(self.path)
+
+    def close(self) -> None:
+        """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
+        with self._reading:
+            self._reader.close()
+            self._db.close()
+
+    # Writing, by one thread at a time
+
+    def write(
+        self, drafts: Sequence[Draft], tasks: Sequence[Task], lease: Lease | None = None, known: int = 0
+    ) -> Written:
+        """One commit. See `Journal`."""
+        is_fenced = False
+        foreign: list[Record] = []
+        with self._transaction():
+            if lease is not None and not self._holds(lease):
+                lease, is_fenced = None, True
+            before, last_time = _last(self._db)
+            now = max(last_time, self._clock())
+            position = before
+            for draft in drafts:
+                try:
+                    draft.record, draft.is_new = self._placed(draft, position + 1, now, lease)
+                except LoopError as problem:
+                    draft.problem = problem
+                else:
+                    position += draft.is_new
+            for task in tasks:
+                if lease is None:
+                    task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
+                else:
+                    task.run()
+            if lease is not None:
+                foreign = list(_records(self._db, known, before))
+        if lease is None:
+            return Written([], is_fenced)
+        return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
+
+    def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
+        """The record that a draft becomes, and True; or the one that said the same before."""
+        of = 0
+        if draft.event_id is not None:
+            decision = self._decision_of(draft.event_id, now)
+            earlier = self._earlier(draft, decision, now)
+            if earlier is not None:
+                return earlier, False
+            of = 0 if decision is None or draft.kind == "decision" else decision.position
+        match draft.kind:
+            case "erasure" if not of:
+                raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
+            case "settings" if draft.expected != self._newest_settings():
+                raise Conflict("the settings were changed by another process meanwhile; open the loop again.")
+            case "rollback":
+                self._check_rollback(draft)
+            case "tick" if lease is None:
+                raise Fenced("only the process that learns writes ticks.")
+        record = Record(position, now, draft.kind, draft.event_id, of, draft.value, draft.reward_id, draft.body)
+        body = None if record.body is None else json.dumps(record.body, ensure_ascii=False, separators=(",", ":"))
+        row = (position, now, _KIND[draft.kind], draft.event_id, of, draft.value, draft.reward_id, body)
+        self._db.execute(_INSERT, row)
+        return record, True
+
+    def _earlier(self, draft: Draft, decision: Record | None, now: int) -> Record | None:
+        """The record that said the same before. Raises where it said something else."""
+        if draft.kind == "decision" and decision is not None:
+            assert decision.body is not None
+            if decision.body.get("erased"):
+                raise Conflict(f"event {draft.event_id!r} was decided before and then erased; use a new event_id.")
+            if any(decision.body.get(name) != asked for name, asked in (draft.request or {}).items()):
+                raise Conflict(
+                    f"event {draft.event_id!r} was decided before, about something else; use an event_id of its own "
+                    "for each decision."
+                )
+            return decision
+        if draft.kind == "reward" and draft.reward_id is not None:
+            same = (one for one in self._about(draft.event_id, "reward", now) if one.reward_id == draft.reward_id)
+            earlier = next(same, None)
+            if earlier is not None and earlier.value != draft.value:
+                raise Conflict(
+                    f"{draft.reward_id!r} of event {draft.event_id!r} was {earlier.value} before and is {draft.value} "
+                    "now; use a reward_id of its own for each reward."
+                )
+            return earlier
+        if draft.kind in ("activation", "erasure"):
+            start = 0 if decision is None else decision.position
+            return next((one for one in self._about(draft.event_id, draft.kind, now) if one.position > start), None)
+        return None
+
+    def _decision_of(self, event_id: str, now: int) -> Record | None:
+        query = f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position DESC LIMIT 1"
+        found = self._db.execute(query, (event_id, _KIND["decision"])).fetchone()
+        return None if found is None or found[1] < now - self.memory else _record(found)
+
+    def _about(self, event_id: str | None, kind: Kind, now: int) -> list[Record]:
+        rows = self._db.execute(f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position", (event_id, _KIND[kind]))
+        return [_record(row) for row in rows if row[1] >= now - self.memory]
+
+    def _newest_settings(self) -> int:
+        query = "SELECT max(position) FROM record WHERE kind = ?"
+        return int(self._db.execute(query, (_KIND["settings"],)).fetchone()[0] or 0)
+
+    def _check_rollback(self, draft: Draft) -> None:
+        """Fills in what the generation was; it is kept while the record may be replayed."""
+        assert draft.body is not None
+        kept = {one.generation: one for one in _checkpoints(self._db)}
+        wanted = kept.get(draft.body["generation"])
+        if wanted is None:
+            raise UnknownEvent(f"generation {draft.body['generation']} is not kept; expected one of {sorted(kept)}.")
+        draft.body |= {"position": wanted.position, "sha256": wanted.sha256}
+
+    # The lease
+
+    def lease(self) -> Lease:
+        """Who may learn now."""
+        with self._read() as db:
+            return self._lease_of(db)
+
+    def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
+        """Takes the lease for so many milliseconds; None where another process holds it."""
+        with self._transaction():
+            held = self._lease_of(self._db)
+            if held.is_live and not by_force:
+                return None
+            self._set_lease(held.epoch + 1, str(self._process), duration)
+            self._is_staged = True
+        return Lease(held.epoch + 1, str(self._process), is_live=True)
+
+    def renewal(self, lease: Lease, duration: int) -> Task:
+        """Holds the lease for so many milliseconds from now."""
+        return Task(lambda: self._set_lease(lease.epoch, lease.holder, duration))
+
+    def release(self, lease: Lease) -> None:
+        """Gives the lease back, so that no other process has to wait for it."""
+        with self._transaction():
+            if self._holds(lease):
+                self._set_lease(lease.epoch, "", 0)
+
+    def _set_lease(self, epoch: int, process: str, duration: int) -> None:
+        row = (epoch, process, _uptime() + duration if duration else 0)
+        self._db.execute("UPDATE lease SET epoch = ?, process = ?, expires = ?", row)
+
+    def _lease_of(self, db: sqlite3.Connection) -> Lease:
+        epoch, process, expires = db.execute("SELECT epoch, process, expires FROM lease").fetchone()
+        is_live = bool(process) and Process.parse(process).may_live() and _uptime() < expires
+        return Lease(epoch, process, is_live)
+
+    def _holds(self, lease: Lease) -> bool:
+        found = self._db.execute("SELECT epoch, process FROM lease").fetchone()
+        return bool(found == (lease.epoch, lease.holder))
+
+    # Checkpoints
+
+    def checkpoint_tasks(self, new: NewCheckpoint) -> Iterator[Task]:
+        """A checkpoint in small pieces, each for a commit of its own. Only the last one makes it count."""
+        if self._is_staged:
+            yield Task(self._drop_unfinished)
+        self._is_staged = True
+        for part, start in enumerate(range(0, len(new.model), _MODEL_PART)):
+            row = (new.checkpoint.sha256, part, new.model[start : start + _MODEL_PART])
+            yield Task(lambda row=row: self._write_model(row))  # type: ignore[misc]
+        for start in range(0, len(new.rows), _ROWS_AT_ONCE):
+            rows = new.rows[start : start + _ROWS_AT_ONCE]
+            yield Task(lambda rows=rows: self._write_windows(rows, new.checkpoint.generation))  # type: ignore[misc]
+        yield Task(lambda: self._write_generation(new))
+
+    def _write_model(self, row: tuple[str, int, bytes]) -> None:
+        self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
+
+    def _write_windows(self, rows: Sequence[tuple[int, dict[str, Any] | None]], generation: int) -> None:
+        gone = [(generation, position) for position, _ in rows]
+        self._db.executemany("UPDATE window SET until = ? WHERE position = ? AND until IS NULL", gone)
+        there = [(position, generation, _json(body)) for position, body in rows if body is not None]
+        self._db.executemany("INSERT OR REPLACE INTO window VALUES (?, ?, NULL, ?)", there)
+
+    def _write_generation(self, new: NewCheckpoint) -> None:
+        one = new.checkpoint
+        newest = self._newest_generation()
+        if one.generation != newest + 1:
+            raise Fenced(f"generation {newest} is there, {one.generation} cannot follow it.")
+        row = (one.generation, one.position, one.time, one.sha256, one.events, _json(one.summary))
+        self._db.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", row)
+        letters = [(letter.position, one.generation, letter.reason) for letter in new.dead_letters]
+        self._db.executemany("INSERT INTO dead_letter VALUES (?, ?, ?)", letters)
+        self._strip_erased(one.position)
+        self._is_staged = False
+
+    def _drop_unfinished(self) -> None:
+        newest = self._newest_generation()
+        self._db.execute("DELETE FROM window WHERE since > ?", (newest,))
+        self._db.execute("UPDATE window SET until = NULL WHERE until > ?", (newest,))
+        self._db.execute("DELETE FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)")
+        self._is_staged = False
+
+    def _newest_generation(self) -> int:
+        return int(self._db.execute("SELECT max(generation) FROM generation").fetchone()[0] or 0)
+
+    def _strip_erased(self, position: int) -> None:
+        """Takes the features out of events that were erased and that no learner will read again."""
+        query = (
+            "SELECT decision.position, decision.body FROM record AS erasure JOIN record AS decision "
+            "ON decision.position = erasure.of WHERE erasure.kind = ? AND erasure.position <= ? "
+            "AND decision.body NOT LIKE '{\"erased\":%'"
+        )
+        for of, body in self._db.execute(query, (_KIND["erasure"], position)).fetchall():
+            kept = {name: value for name, value in json.loads(body).items() if name not in _FEATURES}
+            self._db.execute("UPDATE record SET body = ? WHERE position = ?", (_json({"erased": True} | kept), of))
+
+    def pruning_tasks(self, keep: int, oldest_time: int | None) -> Iterator[Task]:
+        """Drops generations but the newest few, and records that are older than a time and not needed any more."""
+        with self._read() as db:
+            checkpoints = _checkpoints(db)
+            oldest = checkpoints[-keep:][0] if checkpoints else None
+            if oldest is None:
+                return
+            needed = _rolled_back_to(db, oldest.position)
+            unneeded = [one for one in checkpoints[:-keep] if one.generation not in needed]
+        for one in unneeded:
+            yield Task(lambda one=one: self._drop_generation(one))  # type: ignore[misc]
+        if oldest_time is None:
+            return
+        with self._read() as db:
+            kept = _checkpoints(db)[0]
+            first_open = db.execute("SELECT min(position) FROM window").fetchone()[0]
+            end = min(kept.position, first_open or kept.position)
+            query = "SELECT position FROM record WHERE position < ? AND time < ? ORDER BY position DESC LIMIT 1"
+            found = db.execute(query, (end, oldest_time)).fetchone()
+            first = db.execute("SELECT min(position) FROM record").fetchone()[0]
+        while found is not None and first <= found[0]:
+            upto = min(found[0], first + _ROWS_AT_ONCE)
+            yield Task(lambda upto=upto: self._drop_records(upto))  # type: ignore[misc]
+            first = upto + 1
+
+    def _drop_generation(self, one: Checkpoint) -> None:
+        self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
+        oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
+        self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
+        self._db.execute(
+            "DELETE FROM model WHERE sha256 = ? AND sha256 NOT IN (SELECT sha256 FROM generation)", (one.sha256,)
+        )
+
+    def _drop_records(self, upto: int) -> None:
+        self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
+
+    # Reading, by any thread
+
+    def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """The records after a position, in their order. The file is read in pieces, so that nobody has to wait."""
+        end = self.last()[0] if upto is None else upto
+        while after < end:
+            with self._read() as db:
+                piece = list(itertools.islice(_records(db, after, end), _READ_AT_ONCE))
+            if not piece:
+                return
+            yield from piece
+            after = piece[-1].position
+
+    def decision(self, position: int) -> Record:
+        """The decision at a position."""
+        with self._read() as db:
+            found = db.execute(f"{_RECORD} WHERE position = ?", (position,)).fetchone()
+        if found is None:
+            raise UnknownEvent(f"there is no record {position}, or not any more.")
+        return _record(found)
+
+    def decisions_by_state(self, first: int) -> Iterator[tuple[int, int]]:
+        """How many records each decision after a position had applied, and its position, in that order."""
+        query = (
+            "SELECT json_extract(body, '$.applied'), position FROM record WHERE kind = ? AND position > ? ORDER BY 1, 2"
+        )
+        with contextlib.closing(_connect(self.path)) as db:
+            yield from db.execute(query, (_KIND["decision"], first))
+
+    def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
+        """The records of a kind about an event."""
+        with self._read() as db:
+            query = f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position"
+            return [_record(row) for row in db.execute(query, (event_id, _KIND[kind]))]
+
+    def of_kind(self, kind: Kind, after: int = 0) -> list[Record]:
+        """All records of a rare kind: settings, rollbacks, erasures."""
+        with self._read() as db:
+            query = f"{_RECORD} WHERE kind = ? AND position > ? ORDER BY position"
+            return [_record(row) for row in db.execute(query, (_KIND[kind], after))]
+
+    def first(self) -> int:
+        """The position of the oldest record that is kept."""
+        with self._read() as db:
+            return int(db.execute("SELECT min(position) FROM record").fetchone()[0] or 0)
+
+    def last(self) -> tuple[int, int]:
+        """Position and time of the newest record."""
+        with self._read() as db:
+            return _last(db)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Those that are kept, the oldest first."""
+        with self._read() as db:
+            return _checkpoints(db)
+
+    def newest_generation(self) -> int:
+        """The number of the newest checkpoint; 0 where there is none."""
+        with self._read() as db:
+            return int(db.execute("SELECT max(generation) FROM generation").fetchone()[0] or 0)
+
+    def windows(self, generation: int) -> list[dict[str, Any]]:
+        """The join state of a checkpoint."""
+        query = "SELECT body FROM window WHERE since <= ? AND (until IS NULL OR until > ?) ORDER BY position"
+        with self._read() as db:
+            return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What could not be learned up to the newest checkpoint."""
+        query = "SELECT position, reason FROM dead_letter WHERE since <= (SELECT max(generation) FROM generation)"
+        with self._read() as db:
+            return [DeadLetter(*row) for row in db.execute(query)]
+
+    def model(self, sha256: str) -> bytes:
+        """The bytes of a model."""
+        with self._read() as db:
+            parts = db.execute("SELECT bytes FROM model WHERE sha256 = ? ORDER BY part", (sha256,))
+            return b"".join(part for (part,) in parts)
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(path.stat().st_size for path in _files(self.path) if path.exists())
+
+    def tidy(self) -> None:
+        """Moves what is in the write-ahead log to its place.
+
+        For the holder of the lease alone: SQLite 3.40 has a defect where several processes do it.
+        """
+        with contextlib.closing(_connect(self.path)) as db, _explained(self.path):
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Writes a copy of the whole journal, as it is at one moment, while others go on."""
+        with contextlib.closing(sqlite3.connect(path)) as copy, self._read() as db, _explained(Path(path)):
+            db.backup(copy)
+
+    # Inside
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _explained(self.path):
+            _begin(self._db)
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        self._db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        with self._reading, _explained(self.path):
+            yield self._reader
+
+    def _create(self, allowed: bool) -> None:
+        """Makes the whole file under another name first: whoever finds it finds all of it."""
+        if not allowed:
+            raise FileNotFoundError(f"there is no journal {str(self.path)!r}.")
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {str(folder)!r} for the journal; make it first.")
+        left = [str(path) for path in _files(self.path) if path.exists()]
+        if left:
+            raise JournalRefused(
+                f"{left[0]!r} is there, but not its journal {str(self.path)!r}; put both back, or none."
+            )
+        draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.new")
+        try:
+            with _explained(self.path), contextlib.closing(_connect(draft)) as db:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA secure_delete = ON")
+                db.executescript(
+                    f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
+                )
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            with contextlib.suppress(FileExistsError):  # another process made it meanwhile
+                os.link(draft, self.path)
+            _sync_folder(folder)
+        finally:
+            for path in _files(draft):
+                path.unlink(missing_ok=True)
+
+    def _check_file(self) -> None:
+        """Refuses what is not a journal of this version, without changing it."""
+        name = str(self.path)
+        if not self.path.is_file():
+            raise JournalRefused(f"{name!r} is not a regular file; expected a journal.")
+        if self.path.stat().st_size == 0:
+            raise JournalRefused(f"{name!r} is empty; expected a journal. Remove it to begin a new one.")
+        if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
+            raise JournalRefused(f"{name!r} cannot be written to; expected a file and a folder that can.")
+        with _explained(self.path), contextlib.closing(_connect(self.path)) as db:
+            application = db.execute("PRAGMA application_id").fetchone()[0]
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if application != _APPLICATION:
+                raise JournalRefused(f"{name!r} is an SQLite file, but not a journal of vw-fastcb.")
+            if version > SCHEMA:
+                raise JournalRefused(
+                    f"{name!r} has the schema {version}, and this version of vw-fastcb knows {SCHEMA}; use a newer one."
+                )
+            pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+            log = _files(self.path)[1]
+            is_whole = self.path.stat().st_size >= pages * page or (log.exists() and log.stat().st_size)
+            if not is_whole:
+                raise JournalRefused(f"{name!r} is truncated: {pages * page} bytes are missing some. Use a backup.")
+
+
+_FEATURES = ("context", "action_features", "erased")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # isolation_level=None: transactions are ours. Threads share connections under locks of ours.
+    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _begin(db: sqlite3.Connection) -> None:
+    """Waits for other processes in small steps; SQLite's own grow to a tenth of a second."""
+    pause, end = 0.0001, time.monotonic() + _PATIENCE
+    db.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(pause)
+            pause = min(2 * pause, 0.005)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """SQLite's errors in words that say what to do."""
+    name = str(path)
+    try:
+        yield
+    except sqlite3.Error as problem:
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            said = f"there is no room for the journal {name!r}; nothing was stored. Make room and try again."
+            raise JournalFull(said) from problem
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            said = f"{name!r} is damaged, or not a journal ({problem}). Use a backup."
+            raise JournalRefused(said) from problem
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            raise JournalRefused(f"{name!r} cannot be written to ({problem}).") from problem
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            said = f"{name!r} was locked by another program for {_PATIENCE:.0f} s; nothing was stored."
+            raise LoopError(said) from problem
+        said = f"writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, open it again."
+        raise JournalFailed(said) from problem
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    position, when, kind, event_id, of, value, reward_id, body = row
+    return Record(
+        position, when, KINDS[kind], event_id, of, value, reward_id, None if body is None else json.loads(body)
+    )
+
+
+def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
+    query = f"{_RECORD} WHERE position > ? AND position <= ? ORDER BY position LIMIT {_READ_AT_ONCE}"
+    while after < upto:
+        rows = db.execute(query, (after, upto)).fetchall()
+        if not rows:
+            return
+        yield from map(_record, rows)
+        after = rows[-1][0]
+
+
+def _last(db: sqlite3.Connection) -> tuple[int, int]:
+    found = db.execute("SELECT position, time FROM record ORDER BY position DESC LIMIT 1").fetchone()
+    return found or (0, 0)
+
+
+def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
+    rows = db.execute("SELECT generation, position, time, sha256, events, summary FROM generation ORDER BY generation")
+    return [Checkpoint(*row, json.loads(summary)) for *row, summary in rows]
+
+
+def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
+    """The generations that rollbacks after a position go back to."""
+    rows = db.execute("SELECT body FROM record WHERE kind = ? AND position > ?", (_KIND["rollback"], after))
+    return {json.loads(body)["generation"] for (body,) in rows}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _files(path: Path) -> list[Path]:
+    return [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def now() -> int:
+    """The machine's time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def _uptime() -> int:
+    """Milliseconds since the machine started: all its processes agree, and nobody sets it."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

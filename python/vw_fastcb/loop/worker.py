@@ -1,0 +1,399 @@
+"""One process's part in a loop: it commits, and it either learns or follows the process that does."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from vw_fastcb.loop.commits import SharedCommits
+from vw_fastcb.loop.journal import (
+    Checkpoint,
+    DeadLetter,
+    Draft,
+    Fenced,
+    Journal,
+    JournalFailed,
+    Lease,
+    LoopError,
+    NewCheckpoint,
+    Task,
+)
+from vw_fastcb.loop.learner import Asked, Learner
+from vw_fastcb.loop.model import Model, sha256
+from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.settings import LoopSettings
+
+_log = logging.getLogger("vw_fastcb.loop")
+
+_BREATH = 0.05  # seconds between two looks at the journal
+_TICKS_APART = 1.0  # seconds between two ticks, at least
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a process takes part. None of it changes what is learned.
+
+    Attributes:
+        learns: Whether it may take the lease.
+        takes_over: Whether it takes the lease from another process that holds it.
+        lease: How long a lease lasts unless it is renewed, in milliseconds.
+        checkpoint_every: Milliseconds between two checkpoints, at most, while something is learned.
+        checkpoint_records: Records between two checkpoints, at most.
+        keep: How many generations are kept.
+        writes_ticks: Whether it closes windows while nothing happens.
+        has_upkeep: Whether a thread looks after all this; else `upkeep` is called by hand.
+    """
+
+    learns: bool = True
+    takes_over: bool = False
+    lease: int = 10_000
+    checkpoint_every: int = 10_000
+    checkpoint_records: int = 20_000
+    keep: int = 5
+    writes_ticks: bool = True
+    has_upkeep: bool = True
+
+
+@dataclass(frozen=True)
+class View:
+    """What decisions are made with.
+
+    Attributes:
+        model: The model.
+        settings: The settings.
+        generation: The newest checkpoint that the model contains.
+        applied: How many records it has seen.
+    """
+
+    model: Model
+    settings: LoopSettings
+    generation: int
+    applied: int
+
+
+class _Call:
+    """Something to do between two commits, by whoever commits."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        self.run = run
+        self.problem: Exception | None = None
+
+
+_Item = Draft | Task | _Call
+
+
+class Worker:
+    """Commits drafts for many threads, learns from the journal while it holds the lease, and follows otherwise.
+
+    Args:
+        journal: The journal, which is this worker's from now on.
+        clock: The journal's clock.
+        options: How to take part.
+    """
+
+    def __init__(self, journal: Journal, clock: Callable[[], int], options: Options) -> None:
+        self.journal = journal
+        self.options = options
+        self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
+        self._clock = clock
+        self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
+        self._state = threading.RLock()  # learner, view, lease
+        self._checkpointing = threading.Lock()
+        self._lease: Lease | None = None
+        self._learner: Learner | None = None
+        self._view: View | None = None
+        self._twin: Model | None = None
+        self._generation = 0
+        self._saved_position = 0
+        self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
+        self._stopping = threading.Event()
+        self._upkeep = threading.Thread(target=self._keep_house, name="vw_fastcb.loop", daemon=True)
+
+    def start(self) -> None:
+        """Takes the lease if it may and can, and brings the state up to date."""
+        if not (self.options.learns and self._take_lease(by_force=self.options.takes_over)):
+            self._follow()
+        if self.options.has_upkeep:
+            self._upkeep.start()
+
+    def close(self) -> None:
+        """Makes a last checkpoint, gives the lease back, and closes the journal."""
+        self._stopping.set()
+        if self._upkeep.is_alive():
+            self._upkeep.join()
+        try:
+            if self.problem is None and self.is_learner:
+                with contextlib.suppress(Fenced):
+                    self.checkpoint()
+                if self._lease is not None:
+                    self.journal.release(self._lease)
+        finally:
+            self.journal.close()
+
+    @property
+    def is_learner(self) -> bool:
+        """Whether this process learns."""
+        return self._lease is not None
+
+    # Writing
+
+    def submit(self, items: Sequence[_Item]) -> None:
+        """Returns once the items are durable, and, in the process that learns, their effect is in the model."""
+        self._commits.submit(list(items))
+        for item in items:
+            if item.problem is not None:
+                raise item.problem
+            if isinstance(item, Draft) and item.record is None:
+                raise LoopError("the request was interrupted before it was stored; ask again.")
+
+    def _commit(self, items: list[_Item]) -> None:
+        """Runs in one thread at a time."""
+        if self.problem is not None:
+            _refuse(items, self.problem)
+            return
+        drafts = [item for item in items if isinstance(item, Draft)]
+        tasks = [item for item in items if isinstance(item, Task)]
+        calls = [item for item in items if isinstance(item, _Call)]
+        try:
+            for call in calls:
+                call.run()
+            if drafts or tasks or not calls:
+                known = 0 if self._learner is None else self._learner.position
+                written = self.journal.write(drafts, tasks, self._lease, known)
+                self._apply(written.records, written.is_fenced)
+        except LoopError as problem:
+            if isinstance(problem, JournalFailed):
+                self.problem = problem
+            _refuse(items, problem)
+        except Exception as problem:
+            # What is durable stays so. What this process made of it cannot be trusted.
+            self.problem = JournalFailed(f"the loop stopped ({type(problem).__name__}: {problem}); open it again.")
+            self.problem.__cause__ = problem
+            _refuse(items, self.problem)
+        except BaseException:
+            self._learner = None  # interrupted half-way; the journal knows everything
+            raise
+
+    def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
+        with self._state:
+            if is_fenced:
+                _log.warning("another process has taken over learning; this one goes on deciding")
+                self._lease = self._learner = self._twin = None
+                self._follow()
+            elif self._lease is not None:
+                learner = self._learning()
+                for record in records:
+                    if record.position > learner.position:
+                        learner.apply(record)
+                self.journal.memory = learner.settings.memory
+
+    # Deciding
+
+    @contextlib.contextmanager
+    def view(self) -> Iterator[View]:
+        """What decisions are made with; it does not change meanwhile."""
+        with self._state:
+            if self._lease is not None:
+                learner = self._learning()
+                yield View(learner.model, learner.settings, self._generation, learner.position)
+            else:
+                assert self._view is not None
+                yield self._view
+
+    def _follow(self) -> None:
+        """Decides from the newest checkpoint, or from the first record where there is none yet."""
+        checkpoints = self.journal.checkpoints()
+        if checkpoints:
+            newest = checkpoints[-1]
+            if self._view is not None and self._view.generation == newest.generation:
+                return
+            settings = LoopSettings.from_json(newest.summary["settings"])
+            model = Model(settings.model, self.journal.model(newest.sha256) if newest.sha256 else b"")
+            view = View(model, settings, newest.generation, newest.position)
+        else:
+            first = Learner.begin(self.journal, next(self.journal.read()))
+            view = View(first.model, first.settings, 0, first.position)
+        with self._state:
+            self._view, self._generation = view, view.generation
+        self.journal.memory = view.settings.memory
+
+    # Learning
+
+    def _take_lease(self, *, by_force: bool = False) -> bool:
+        with self._state:
+            self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
+            if self._lease is None:
+                return False
+            self._renewed_at = time.monotonic()
+            self._learner = None
+            self._learning()
+        return True
+
+    def _learning(self) -> Learner:
+        """The learner: the newest checkpoint, and every record since."""
+        if self._learner is not None:
+            return self._learner
+        checkpoints = self.journal.checkpoints()
+        if checkpoints:
+            newest = checkpoints[-1]
+            learner = Learner.at(self.journal, newest, self.journal.windows(newest.generation))
+            self._generation, self._saved_position = newest.generation, newest.position
+        else:
+            learner = Learner.begin(self.journal, next(self.journal.read()))
+            self._generation = self._saved_position = 0
+        for record in self.journal.read(learner.position):
+            learner.apply(record)
+        self._learner, self._twin, self._view = learner, None, None
+        self._saved_at = time.monotonic()
+        self.journal.memory = learner.settings.memory
+        return learner
+
+    def checkpoint(self) -> int:
+        """Commits the state as a new generation, unless nothing happened since the last.
+
+        Decisions go on meanwhile: the model's bytes are made from a twin that learns what the model has learned.
+
+        Returns:
+            The newest generation.
+        """
+        with self._checkpointing:
+            with self._state:
+                if self._lease is None:
+                    raise Fenced("only the process that learns makes checkpoints, and this one does not.")
+                learner = self._learning()
+                if learner.position == self._saved_position:
+                    return self._generation
+                events, columns = learner.model.events, learner.model.columns()
+                position, when, summary = learner.position, learner.time, learner.summary()
+                touched, learner.join.touched = learner.join.touched, set()
+                rows = list(learner.join.rows(sorted(touched)))
+                letters, learner.dead_letters = learner.dead_letters, []
+                updates, learner.updates = learner.updates, []
+                content = learner.model.to_bytes() if self._twin is None or updates is None else None
+            try:
+                if content is None:
+                    content = self._caught_up(updates or [], columns)
+                one = Checkpoint(self._generation + 1, position, when, sha256(content), events, summary)
+                for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
+                    self.submit([task])
+            except BaseException:
+                with self._state:
+                    learner.join.touched |= touched
+                    learner.dead_letters = letters + learner.dead_letters
+                    learner.updates = self._twin = None
+                raise
+            with self._state:
+                if self._twin is None and learner.model.settings == learner.settings.model and content:
+                    self._twin = Model(learner.model.settings, content)
+                self._generation, self._saved_position = one.generation, position
+                self._saved_at = time.monotonic()
+            self._prune(when, learner.settings)
+            return one.generation
+
+    def _caught_up(self, updates: list[tuple[Asked, float]], columns: object) -> bytes:
+        assert self._twin is not None
+        for asked, value in updates:
+            self._twin.learn(asked.context, asked.action_features, asked.action, value)
+        self._twin.set_columns(columns)
+        return self._twin.to_bytes()
+
+    def _prune(self, now: int, settings: LoopSettings) -> None:
+        oldest = None if settings.retention is None else now - settings.retention
+        for task in self.journal.pruning_tasks(self.options.keep, oldest):
+            self.submit([task])
+        self.journal.tidy()
+
+    # Upkeep
+
+    def _keep_house(self) -> None:
+        while not self._stopping.wait(_BREATH) and self.problem is None:
+            try:
+                self.upkeep()
+            except Fenced:
+                pass  # the next look finds a decider
+            except LoopError as problem:
+                _log.warning("%s", problem)  # said again to whoever asks for something
+            except Exception:
+                _log.exception("the upkeep of the loop failed; it is tried again")
+
+    def upkeep(self) -> None:
+        """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""
+        if not self.is_learner:
+            if self.options.learns and not self.journal.lease().is_live:
+                self.submit([_Call(self._take_lease)])
+            elif self.journal.newest_generation() != self._generation:
+                self._follow()
+            return
+        now = time.monotonic()
+        assert self._lease is not None
+        if now - self._renewed_at > self.options.lease / 3000:
+            self.submit([self.journal.renewal(self._lease, self.options.lease)])
+            self._renewed_at = now
+        elif self._learner is None or self.journal.last()[0] > self._learner.position:
+            self.submit([])
+        if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
+            self._ticked_at = now
+            self.tick()
+        if self._is_checkpoint_due(now):
+            self.checkpoint()
+
+    def tick(self) -> None:
+        """Closes the windows whose deadline has passed, if this process learns."""
+        with self._state:
+            deadline = None if self._learner is None else self._learner.join.next_deadline()
+        if deadline is not None and deadline < self._clock():
+            with contextlib.suppress(Fenced):
+                self.submit([Draft("tick")])
+
+    def _is_checkpoint_due(self, now: float) -> bool:
+        learner = self._learner
+        if learner is None or learner.position == self._saved_position:
+            return False
+        is_long_ago = now - self._saved_at > self.options.checkpoint_every / 1000
+        return is_long_ago or learner.position - self._saved_position >= self.options.checkpoint_records
+
+    # Looking
+
+    def numbers(self) -> dict[str, object]:
+        """What is known of the state, for `Status`."""
+        with self._state:
+            learner = self._learner
+            if learner is not None:
+                return {
+                    "applied": learner.position,
+                    "learned": learner.model.events,
+                    "open": len(learner.join.windows),
+                    "early": sum(map(len, learner.join.early.values())),
+                    "counts": dict(learner.summary()["counts"]),
+                    "new_letters": len(learner.dead_letters),
+                    "generation": self._generation,
+                }
+            assert self._view is not None
+            view = self._view
+        newest = next((one for one in self.journal.checkpoints() if one.generation == view.generation), None)
+        windows = [] if newest is None else self.journal.windows(newest.generation)
+        return {
+            "applied": view.applied,
+            "learned": view.model.events,
+            "open": sum("settings" in row for row in windows),
+            "early": sum("settings" not in row for row in windows),
+            "counts": {} if newest is None else newest.summary["counts"],
+            "new_letters": 0,
+            "generation": view.generation,
+        }
+
+    def new_dead_letters(self) -> list[DeadLetter]:
+        """Those that no checkpoint holds yet."""
+        with self._state:
+            return [] if self._learner is None else list(self._learner.dead_letters)
+
+
+def _refuse(items: Sequence[_Item], problem: Exception) -> None:
+    for item in items:
+        item.problem = item.problem or problem
+        if isinstance(item, Draft):
+            item.record, item.is_new = None, False
