@@ -262,8 +262,8 @@ class Journal(Protocol):
         """Bytes on disk."""
         ...
 
-    def tidy(self) -> None:
-        """Upkeep, for the holder of the lease."""
+    def empty_log(self) -> None:
+        """Upkeep of the store, by the holder of the lease, between two commits."""
         ...
 
     def close(self) -> None:

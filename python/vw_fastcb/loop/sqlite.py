@@ -36,6 +36,9 @@ from vw_fastcb.loop.records import KINDS, Kind, Record
 SCHEMA = 1
 _APPLICATION = 0x46434231  # "FCB1", in the file's header
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
+# SQLite moves its write-ahead log to the file when it has so many pages. It then uses the log's space again, which is
+# what makes a commit fast. Only the holder of the lease does it: SQLite 3.40 has a defect where several processes do.
+_LOG_PAGES = 1000
 _PATIENCE = 30.0  # seconds that a writer waits for other processes
 _MODEL_PART = 1 << 16  # bytes in a row
 _ROWS_AT_ONCE = 200  # in a transaction that others wait for
@@ -54,9 +57,12 @@ CREATE TABLE record (
   reward_id TEXT,
   body TEXT
 );
-CREATE INDEX record_by_event ON record (event_id, kind) WHERE event_id IS NOT NULL;
-CREATE INDEX record_rare ON record (kind, position)
-  WHERE kind IN ({_KIND["rollback"]}, {_KIND["settings"]}, {_KIND["erasure"]});
+CREATE INDEX decision_by_event ON record (event_id) WHERE kind = {_KIND["decision"]};
+CREATE INDEX activation_by_event ON record (event_id) WHERE kind = {_KIND["activation"]};
+CREATE INDEX erasure_by_event ON record (event_id) WHERE kind = {_KIND["erasure"]};
+CREATE INDEX reward_by_id ON record (event_id, reward_id) WHERE reward_id IS NOT NULL;
+CREATE INDEX rollback ON record (position) WHERE kind = {_KIND["rollback"]};
+CREATE INDEX settings ON record (position) WHERE kind = {_KIND["settings"]};
 CREATE TABLE generation (
   generation INTEGER PRIMARY KEY,
   position INTEGER NOT NULL,
@@ -143,6 +149,8 @@ class SqliteJournal:
             if lease is not None:
                 foreign = list(_records(self._db, known, before))
         if lease is None:
+            if is_fenced:
+                self._db.execute("PRAGMA wal_autocheckpoint = 0")
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
@@ -183,8 +191,7 @@ class SqliteJournal:
                 )
             return decision
         if draft.kind == "reward" and draft.reward_id is not None:
-            same = (one for one in self._about(draft.event_id, "reward", now) if one.reward_id == draft.reward_id)
-            earlier = next(same, None)
+            earlier = self._newest("event_id = ? AND reward_id = ?", (draft.event_id, draft.reward_id), now)
             if earlier is not None and earlier.value != draft.value:
                 raise Conflict(
                     f"{draft.reward_id!r} of event {draft.event_id!r} was {earlier.value} before and is {draft.value} "
@@ -192,22 +199,23 @@ class SqliteJournal:
                 )
             return earlier
         if draft.kind in ("activation", "erasure"):
-            start = 0 if decision is None else decision.position
-            return next((one for one in self._about(draft.event_id, draft.kind, now) if one.position > start), None)
+            earlier = self._newest(f"event_id = ? AND kind = {_KIND[draft.kind]}", (draft.event_id,), now)
+            # One that is older than the decision is about an earlier event with the same id.
+            return None if earlier is None or (decision and earlier.of not in (0, decision.position)) else earlier
         return None
 
     def _decision_of(self, event_id: str, now: int) -> Record | None:
-        query = f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position DESC LIMIT 1"
-        found = self._db.execute(query, (event_id, _KIND["decision"])).fetchone()
+        return self._newest(f"event_id = ? AND kind = {_KIND['decision']}", (event_id,), now)
+
+    def _newest(self, condition: str, values: tuple[Any, ...], now: int) -> Record | None:
+        """The newest record of its kind that is still remembered."""
+        query = f"{_RECORD} WHERE {condition} ORDER BY position DESC LIMIT 1"
+        found = self._db.execute(query, values).fetchone()
         return None if found is None or found[1] < now - self.memory else _record(found)
 
-    def _about(self, event_id: str | None, kind: Kind, now: int) -> list[Record]:
-        rows = self._db.execute(f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position", (event_id, _KIND[kind]))
-        return [_record(row) for row in rows if row[1] >= now - self.memory]
-
     def _newest_settings(self) -> int:
-        query = "SELECT max(position) FROM record WHERE kind = ?"
-        return int(self._db.execute(query, (_KIND["settings"],)).fetchone()[0] or 0)
+        query = f"SELECT max(position) FROM record WHERE kind = {_KIND['settings']}"
+        return int(self._db.execute(query).fetchone()[0] or 0)
 
     def _check_rollback(self, draft: Draft) -> None:
         """Fills in what the generation was; it is kept while the record may be replayed."""
@@ -233,6 +241,7 @@ class SqliteJournal:
                 return None
             self._set_lease(held.epoch + 1, str(self._process), duration)
             self._is_staged = True
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         return Lease(held.epoch + 1, str(self._process), is_live=True)
 
     def renewal(self, lease: Lease, duration: int) -> Task:
@@ -308,10 +317,10 @@ class SqliteJournal:
         """Takes the features out of events that were erased and that no learner will read again."""
         query = (
             "SELECT decision.position, decision.body FROM record AS erasure JOIN record AS decision "
-            "ON decision.position = erasure.of WHERE erasure.kind = ? AND erasure.position <= ? "
+            f"ON decision.position = erasure.of WHERE erasure.kind = {_KIND['erasure']} AND erasure.position <= ? "
             "AND decision.body NOT LIKE '{\"erased\":%'"
         )
-        for of, body in self._db.execute(query, (_KIND["erasure"], position)).fetchall():
+        for of, body in self._db.execute(query, (position,)).fetchall():
             kept = {name: value for name, value in json.loads(body).items() if name not in _FEATURES}
             self._db.execute("UPDATE record SET body = ? WHERE position = ?", (_json({"erased": True} | kept), of))
 
@@ -383,14 +392,14 @@ class SqliteJournal:
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
         """The records of a kind about an event."""
         with self._read() as db:
-            query = f"{_RECORD} WHERE event_id = ? AND kind = ? ORDER BY position"
-            return [_record(row) for row in db.execute(query, (event_id, _KIND[kind]))]
+            query = f"{_RECORD} WHERE event_id = ? AND kind = {_KIND[kind]} ORDER BY position"
+            return [_record(row) for row in db.execute(query, (event_id,))]
 
     def of_kind(self, kind: Kind, after: int = 0) -> list[Record]:
         """All records of a rare kind: settings, rollbacks, erasures."""
         with self._read() as db:
-            query = f"{_RECORD} WHERE kind = ? AND position > ? ORDER BY position"
-            return [_record(row) for row in db.execute(query, (_KIND[kind], after))]
+            query = f"{_RECORD} WHERE kind = {_KIND[kind]} AND position > ? ORDER BY position"
+            return [_record(row) for row in db.execute(query, (after,))]
 
     def first(self) -> int:
         """The position of the oldest record that is kept."""
@@ -430,17 +439,17 @@ class SqliteJournal:
             parts = db.execute("SELECT bytes FROM model WHERE sha256 = ? ORDER BY part", (sha256,))
             return b"".join(part for (part,) in parts)
 
+    def empty_log(self, least: int = 16 * _LOG_PAGES * 4096) -> None:
+        """Moves a large write-ahead log to its place, for the holder of the lease: others fill it and never do."""
+        log = _files(self.path)[1]
+        if log.exists() and log.stat().st_size >= least:
+            with _explained(self.path):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def size(self) -> int:
         """Bytes on disk."""
         return sum(path.stat().st_size for path in _files(self.path) if path.exists())
 
-    def tidy(self) -> None:
-        """Moves what is in the write-ahead log to its place.
-
-        For the holder of the lease alone: SQLite 3.40 has a defect where several processes do it.
-        """
-        with contextlib.closing(_connect(self.path)) as db, _explained(self.path):
-            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
@@ -603,7 +612,8 @@ def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
 
 def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
     """The generations that rollbacks after a position go back to."""
-    rows = db.execute("SELECT body FROM record WHERE kind = ? AND position > ?", (_KIND["rollback"], after))
+    query = f"SELECT body FROM record WHERE kind = {_KIND['rollback']} AND position > ?"
+    rows = db.execute(query, (after,))
     return {json.loads(body)["generation"] for (body,) in rows}
 
 

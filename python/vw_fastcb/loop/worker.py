@@ -305,7 +305,7 @@ class Worker:
         oldest = None if settings.retention is None else now - settings.retention
         for task in self.journal.pruning_tasks(self.options.keep, oldest):
             self.submit([task])
-        self.journal.tidy()
+        self.submit([_Call(self.journal.empty_log)])
 
     # Upkeep
 
