@@ -54,3 +54,19 @@ def demo(
     if picture.suffix.lower() != ".png" or not picture.parent.is_dir():
         raise typer.BadParameter(f"{picture} must end in .png and lie in a folder that exists.", param_hint="--picture")
     raise typer.Exit(run_demo(dataset, rounds, seed, picture, as_json))
+
+
+@app.command()
+def replay(
+    journal: Annotated[Path, typer.Argument(help="A journal of the loop.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+) -> None:
+    """Verify a journal: compute every probability and every model again, and name the first difference."""
+    from vw_fastcb.commands.replay import run_replay  # noqa: PLC0415, `fastcb --help` must not wait for it
+    from vw_fastcb.loop import LoopError  # noqa: PLC0415
+
+    try:
+        code = run_replay(journal, as_json)
+    except (LoopError, OSError) as problem:
+        raise typer.BadParameter(str(problem)) from problem
+    raise typer.Exit(code)
