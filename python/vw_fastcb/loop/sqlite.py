@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import secrets
 import sqlite3
 import threading
@@ -546,16 +547,18 @@ def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
 
 
 def _begin(db: sqlite3.Connection) -> None:
-    """Waits for other processes in small steps; SQLite's own grow to a tenth of a second."""
-    pause, end = 0.0001, time.monotonic() + _PATIENCE
+    """Waits for other processes in steps so small that a busy one cannot keep this one out.
+
+    SQLite's own grow to a tenth of a second.
+    """
+    end = time.monotonic() + _PATIENCE
     while True:
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+            time.sleep(random.uniform(0.0001, 0.0005))
         else:
             return
 
