@@ -193,7 +193,7 @@ class Learner:
             content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
             if record.body["sha256"] and not content:
                 raise JournalRefused(f"generation {record.body['generation']}, to go back to, is not kept any more.")
-        self.model = Model(self.settings.model, content)
+        self.model = Model(self.settings.model, content, is_new=True)
         self.updates = None
 
     def _keep_snapshot(self) -> None:

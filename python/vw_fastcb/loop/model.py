@@ -36,13 +36,15 @@ class Model:
     Args:
         settings: Those of the learner.
         content: The bytes of a model that is to go on.
+        is_new: Whether the settings may differ from those that the model was made with, as far as they keep its weights.
     """
 
-    def __init__(self, settings: Settings, content: bytes = b"") -> None:
+    def __init__(self, settings: Settings, content: bytes = b"", *, is_new: bool = False) -> None:
         self.settings = settings
         self._engine: Engine | None = None
         if content:
-            self._engine = _engine_of(settings, content)
+            model = read_model(content, DEFAULTS, flags=_flags_anew(settings) if is_new else ())
+            self._engine = Engine.of_model(model, settings, settings.seed)
 
     @property
     def events(self) -> int:
@@ -94,7 +96,7 @@ class Model:
 
     def with_settings(self, settings: Settings) -> Model:
         """The same weights under other settings that keep them."""
-        return Model(settings, self.to_bytes())
+        return Model(settings, self.to_bytes(), is_new=True)
 
 
 def sha256(content: bytes) -> str:
@@ -102,8 +104,10 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest() if content else ""
 
 
-def _engine_of(settings: Settings, content: bytes) -> Engine:
-    return Engine.of_model(read_model(content, DEFAULTS), settings, settings.seed)
+def _flags_anew(settings: Settings) -> list[str]:
+    """The settings that a model may be given anew. They change its answers, not its weights."""
+    names = ("epsilon", "gamma_scale", "gamma_exponent")
+    return [word for name in names for word in (f"--{name}", str(getattr(settings, name)))]
 
 
 def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:

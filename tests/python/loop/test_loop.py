@@ -299,9 +299,8 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     path = tmp_path / "loop.db"
     with pytest.raises(SettingsDiffer, match="wait is 10000 in the journal and 1000 here"):
         Loop.open(path, wait="1s", clock=clock)
-    with Loop.open(path, wait="1s", default_reward=0, epsilon=0.3, gamma_scale=1, change=True, clock=clock) as loop:
-        decision = loop.decide({"user": "Tom"}, event_id="new")
-        assert decision.pmf.min() >= 0.1
+    with Loop.open(path, wait="1s", default_reward=0, change=True, clock=clock) as loop:
+        loop.decide({"user": "Tom"}, event_id="new")
         clock.now += 1001
         loop.tick()
         assert loop.status().counts["learned_defaults"] == 1
@@ -309,8 +308,31 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
         loop.tick()
         counts = loop.status().counts
         assert (counts["learned_defaults"], counts["unrewarded"]) == (1, 1)
-    with Loop.open(path, wait="1s", epsilon=0.3, clock=clock):
+    with Loop.open(path, wait="1s", default_reward=0, clock=clock):
         pass
+    assert replayed(path).agrees
+
+
+def test_gamma_and_epsilon_change_and_the_model_is_kept(tmp_path):
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 100)
+        greedy = loop.decide({"user": "u1", "hour": 3}).pmf
+        good = loop.checkpoint()
+    with Loop.open(path, gamma_scale=0.01, change=True) as loop:
+        assert loop.status().learned == 100
+        calm = loop.decide({"user": "u1", "hour": 3}).pmf
+        assert greedy.max() > 0.9
+        assert calm.max() < 0.5
+    with Loop.open(path, gamma_scale=10, epsilon=0.3, change=True) as loop:
+        floored = loop.decide({"user": "u1", "hour": 3}).pmf
+        assert floored.min() == pytest.approx(0.1, abs=1e-6)
+        play(loop, 200, 220)
+        loop.rollback(good)
+        assert (loop.decide({"user": "u1", "hour": 3}).pmf == floored).all()
+    with Loop.open(path, epsilon=0, change=True) as loop:
+        assert (loop.decide({"user": "u1", "hour": 3}).pmf == greedy).all()
+        assert loop.model().epsilon == 0
     assert replayed(path).agrees
 
 
