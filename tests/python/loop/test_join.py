@@ -79,7 +79,7 @@ def journal_of(settings: Sequence[JoinSettings], memory: int, bursts: Sequence[S
         now += gap
         known = decided.get(event_id)
         of = known.position if known is not None and known.time >= now - memory else 0
-        one = Record(len(records) + 1, now, kind.split(",")[0], event_id, of)  # type: ignore[arg-type]
+        one = Record(len(records) + 1, now, kind.split(",")[0], event_id, of)
         match one.kind:
             case "decision" if not of:
                 one = one._replace(body={"activate": False} if kind.endswith("not activated") else {})
@@ -477,7 +477,7 @@ THREE_REWARDS = {"first": 0.5, "last": 0.25, "sum": 1.5, "mean": 0.5, "min": 0.2
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("activation", ["", "before", "between", "after", "late", "never"])
 def test_what_three_rewards_amount_to(aggregation: str, activation: str) -> None:
-    settings = JoinSettings(wait=1000, default=0.125, aggregation=aggregation, low=0.0, high=2.0)  # type: ignore[arg-type]
+    settings = JoinSettings(wait=1000, default=0.125, aggregation=aggregation, low=0.0, high=2.0)
     lines = ["0 decision", "5 reward 0.5", "999 reward 0.75", "1000 reward 0.25", "1001 reward 1", "1002 tick"]
     lines[0] = "0 deferred" if activation else "0 decision"
     where = {"before": (1, "4 activation"), "between": (2, "6 activation"), "after": (4, "1000 activation")}
@@ -498,7 +498,7 @@ def test_what_three_rewards_amount_to(aggregation: str, activation: str) -> None
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS[1:])
 def test_other_aggregations_are_learned_when_the_window_closes_and_not_before(aggregation: str) -> None:
-    settings = DEFAULT._replace(aggregation=aggregation)  # type: ignore[arg-type]
+    settings = DEFAULT._replace(aggregation=aggregation)
     assert outcome(settings, written("0 reward 1, 0 decision, 1000 tick")) == ([], {})
     assert outcome(settings, written("0 reward 1, 0 decision, 1001 tick")) == ([(1001, 1)], {})
     assert outcome(settings, written("0 decision, 1001 tick")) == ([(1001, 0.25, "default")], {})
@@ -521,7 +521,7 @@ def test_other_aggregations_are_learned_when_the_window_closes_and_not_before(ag
 def test_a_result_out_of_range_is_rejected_when_the_window_closes(
     aggregation: str, rewards: str, expected: Any
 ) -> None:
-    settings = FIRST._replace(aggregation=aggregation)  # type: ignore[arg-type]
+    settings = FIRST._replace(aggregation=aggregation)
     learned, counts = outcome(settings, written(f"0 decision, {rewards}, 1001 tick"))
     assert learned == [(1001, expected)]
     assert counts == ({"rejected": 1} if expected == "rejected" else {})
