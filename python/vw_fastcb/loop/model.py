@@ -36,7 +36,7 @@ class Model:
     Args:
         settings: Those of the learner.
         content: The bytes of a model that is to go on.
-        is_new: Whether the settings may differ from those that the model was made with, as far as they keep its weights.
+        is_new: Whether the settings may differ from those that the model was made with.
     """
 
     def __init__(self, settings: Settings, content: bytes = b"", *, is_new: bool = False) -> None:
@@ -71,7 +71,9 @@ class Model:
         self._engine = engine
 
     def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
-        """Learns the outcome of a decision that `remember` has taken."""
+        """Learns the outcome of a decision."""
+        if self._engine is None:  # begun afresh since the decision was made
+            self.remember(context, action_features)
         assert self._engine is not None
         row, table = _rows_of(context, action_features)
         self._engine.learn_one(row, table, action, value, 1.0, alone=False)
