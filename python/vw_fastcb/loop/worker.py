@@ -217,6 +217,9 @@ class Worker:
     @property
     def settings(self) -> LoopSettings:
         """The current settings."""
+        learner = self._learner
+        if learner is not None:
+            return learner.settings
         with self.view() as view:
             return view.settings
 
