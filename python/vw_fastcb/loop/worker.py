@@ -142,6 +142,7 @@ class Worker:
         """The last thing between two commits: whoever comes later is refused."""
         if self._lease is not None:
             self.journal.release(self._lease)
+            self._lease = None
         self.problem = LoopError("the loop was closed; open it again.")
 
     @property
