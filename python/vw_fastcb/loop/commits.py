@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -9,17 +11,34 @@ from typing import Generic, TypeVar
 _Item = TypeVar("_Item")
 
 
-class _Ticket(Generic[_Item]):
-    """One caller's items, and a lock that is free once they are committed or the caller is to commit."""
+class _Gate:
+    """Lets many threads go on with one call to the system, where each lock would be one, and a switch of threads."""
 
-    __slots__ = ("is_done", "items", "leads", "turn")
+    def __init__(self) -> None:
+        self._events = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_CLOEXEC)
 
-    def __init__(self, items: list[_Item]) -> None:
-        self.items = items
-        self.is_done = False
-        self.leads = False
+    def wait(self) -> None:
+        os.eventfd_read(self._events)
+
+    def open_for(self, threads: int) -> None:
+        os.eventfd_write(self._events, threads)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            os.close(self._events)
+
+
+class _Batch(Generic[_Item]):
+    """What is committed together. Whoever opens it commits it; the others wait at its gate."""
+
+    __slots__ = ("followers", "gate", "items", "turn")
+
+    def __init__(self) -> None:
+        self.items: list[_Item] = []
         self.turn = threading.Lock()
         self.turn.acquire()
+        self.gate: _Gate | None = None
+        self.followers = 0
 
 
 class SharedCommits(Generic[_Item]):
@@ -34,49 +53,51 @@ class SharedCommits(Generic[_Item]):
     def __init__(self, commit: Callable[[list[_Item]], None]) -> None:
         self._commit = commit
         self._mutex = threading.Lock()
-        self._waiting: list[_Ticket[_Item]] = []
+        self._next: _Batch[_Item] | None = None  # open for more items
         self._is_busy = False
 
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
-        ticket = _Ticket(items)
         with self._mutex:
-            self._waiting.append(ticket)
-            ticket.leads = not self._is_busy
-            self._is_busy = True
-        if not ticket.leads:
+            batch, leads, has_to_wait = self._next, self._next is None, self._is_busy
+            if batch is None:
+                batch = self._next = _Batch()
+                self._is_busy = True
+            else:
+                batch.gate = batch.gate or _Gate()
+                batch.followers += 1
+            batch.items += items
+        if not leads:
+            assert batch.gate is not None
+            batch.gate.wait()
+        elif has_to_wait:
+            self._wait_and_lead(batch)
+        else:
+            self._lead(batch)
+
+    def _wait_and_lead(self, batch: _Batch[_Item]) -> None:
+        """Others rely on this thread: Ctrl-C counts when their items are committed."""
+        interrupt: BaseException | None = None
+        while True:
             try:
-                ticket.turn.acquire()
-            except BaseException:  # Ctrl-C
-                self._give_up(ticket)
-                raise
-        if not ticket.is_done:
-            self._lead()
+                batch.turn.acquire()
+                break
+            except BaseException as problem:
+                interrupt = problem
+        self._lead(batch)
+        if interrupt is not None:
+            raise interrupt
 
-    def _lead(self) -> None:
+    def _lead(self, batch: _Batch[_Item]) -> None:
         with self._mutex:
-            tickets, self._waiting = self._waiting, []
+            self._next = None
         try:
-            self._commit([item for ticket in tickets for item in ticket.items])
+            self._commit(batch.items)
         finally:
-            for ticket in tickets:
-                ticket.is_done = True
-                if not ticket.leads:
-                    ticket.turn.release()
             with self._mutex:
-                self._hand_on()
-
-    def _hand_on(self) -> None:
-        """Lets the first one waiting commit next."""
-        self._is_busy = bool(self._waiting)
-        if self._waiting:
-            self._waiting[0].leads = True
-            self._waiting[0].turn.release()
-
-    def _give_up(self, ticket: _Ticket[_Item]) -> None:
-        """Takes back items that nobody waits for any more, unless they are being committed already."""
-        with self._mutex:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-                if ticket.leads:
-                    self._hand_on()
+                following = self._next
+                self._is_busy = following is not None
+            if following is not None:
+                following.turn.release()
+            if batch.gate is not None:
+                batch.gate.open_for(batch.followers)
