@@ -11,11 +11,13 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
-from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
+from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, LoopError, SettingsDiffer
 from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
@@ -218,6 +220,8 @@ class Loop:
             TypeError: Something that is not a row of features.
         """
         self._check_open()
+        if not isinstance(activate, bool):
+            raise TypeError(f"activate is {activate!r}; expected True or False.")
         features = features_of(context, "the context")
         table = None if action_features is None else action_features_of(action_features)
         ids = _action_ids(action_ids, table)
@@ -298,13 +302,12 @@ class Loop:
                 f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
                 f"{noun}s are opened with {noun}_range."
             )
-        if not is_number(value) or isinstance(value, bool) or not math.isfinite(value):
-            raise ValueError(f"the {noun} is {value!r}; expected a finite number.")
+        value = _finite(value, noun)
         low, high = settings.model.value_range
         # Parts of a sum may be anything; what they sum up to is checked when the wait is over.
         if settings.aggregation != "sum" and not low <= value <= high:
             raise ValueError(f"the {noun} is {value}; expected a number in [{low}, {high}].")
-        self._worker.submit([Draft("reward", name, value=float(value), reward_id=label)])
+        self._worker.submit([Draft("reward", name, value=value, reward_id=label)])
 
     # The model
 
@@ -518,6 +521,16 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)
+
+
+def _finite(value: Any, noun: str) -> float:
+    try:
+        number = float(value) if is_number(value) and not isinstance(value, (bool, np.bool_)) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"the {noun} is {shown(value)}; expected a finite number.")
+    return number
 
 
 def _action_ids(given: Any, table: list[Any] | None) -> list[str] | None:
