@@ -60,6 +60,7 @@ CREATE TABLE record (
 CREATE INDEX decision_by_event ON record (event_id) WHERE kind = {_KIND["decision"]};
 CREATE INDEX activation_by_event ON record (event_id) WHERE kind = {_KIND["activation"]};
 CREATE INDEX erasure_by_event ON record (event_id) WHERE kind = {_KIND["erasure"]};
+CREATE INDEX erasure ON record (position) WHERE kind = {_KIND["erasure"]};
 CREATE INDEX reward_by_id ON record (event_id, reward_id) WHERE reward_id IS NOT NULL;
 CREATE INDEX rollback ON record (position) WHERE kind = {_KIND["rollback"]};
 CREATE INDEX settings ON record (position) WHERE kind = {_KIND["settings"]};
@@ -99,12 +100,12 @@ class SqliteJournal:
 
     Args:
         path: The file.
-        create: Whether to make it if it is not there.
+        first: The first record of a journal that is not there yet, its settings.
         clock: The time in milliseconds; the machine's unless given.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, create: bool = False, clock: Callable[[], int] | None = None
+        self, path: str | os.PathLike[str], *, first: Draft | None = None, clock: Callable[[], int] | None = None
     ) -> None:
         self.path = Path(path)
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
@@ -113,7 +114,7 @@ class SqliteJournal:
         self._is_staged = True  # whether an unfinished checkpoint may lie about
         self._reading = threading.Lock()
         if not self.path.exists():
-            self._create(create)
+            self._create(first)
         self._check_file()
         self._db = _connect(self.path, patience=0)  # see _begin
         self._reader = _connect(self.path)
@@ -300,11 +301,12 @@ class SqliteJournal:
         newest = self._newest_generation()
         if one.generation != newest + 1:
             raise Fenced(f"generation {newest} is there, {one.generation} cannot follow it.")
+        before = self._db.execute("SELECT position FROM generation WHERE generation = ?", (newest,)).fetchone()
         row = (one.generation, one.position, one.time, one.sha256, one.events, _json(one.summary))
         self._db.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", row)
         letters = [(letter.position, one.generation, letter.reason) for letter in new.dead_letters]
         self._db.executemany("INSERT INTO dead_letter VALUES (?, ?, ?)", letters)
-        self._strip_erased(one.position)
+        self._strip_erased(0 if before is None else before[0], one.position)
         self._is_staged = False
 
     def _drop_unfinished(self) -> None:
@@ -317,14 +319,14 @@ class SqliteJournal:
     def _newest_generation(self) -> int:
         return int(self._db.execute("SELECT max(generation) FROM generation").fetchone()[0] or 0)
 
-    def _strip_erased(self, position: int) -> None:
+    def _strip_erased(self, after: int, upto: int) -> None:
         """Takes the features out of events that were erased and that no learner will read again."""
         query = (
             "SELECT decision.position, decision.body FROM record AS erasure JOIN record AS decision "
-            f"ON decision.position = erasure.of WHERE erasure.kind = {_KIND['erasure']} AND erasure.position <= ? "
-            "AND decision.body NOT LIKE '{\"erased\":%'"
+            f"ON decision.position = erasure.of WHERE erasure.kind = {_KIND['erasure']} "
+            "AND erasure.position > ? AND erasure.position <= ?"
         )
-        for of, body in self._db.execute(query, (position,)).fetchall():
+        for of, body in self._db.execute(query, (after, upto)).fetchall():
             kept = {name: value for name, value in json.loads(body).items() if name not in _FEATURES}
             self._db.execute("UPDATE record SET body = ? WHERE position = ?", (_json({"erased": True} | kept), of))
 
@@ -335,10 +337,8 @@ class SqliteJournal:
             oldest = checkpoints[-keep:][0] if checkpoints else None
             if oldest is None:
                 return
-            needed = _rolled_back_to(db, oldest.position)
-            unneeded = [one for one in checkpoints[:-keep] if one.generation not in needed]
-        for one in unneeded:
-            yield Task(lambda one=one: self._drop_generation(one))  # type: ignore[misc]
+        for one in checkpoints[:-keep]:
+            yield Task(lambda one=one: self._drop_generation(one, oldest))  # type: ignore[misc]
         if oldest_time is None:
             return
         with self._read() as db:
@@ -353,7 +353,9 @@ class SqliteJournal:
             yield Task(lambda upto=upto: self._drop_records(upto))  # type: ignore[misc]
             first = upto + 1
 
-    def _drop_generation(self, one: Checkpoint) -> None:
+    def _drop_generation(self, one: Checkpoint, oldest_kept: Checkpoint) -> None:
+        if one.generation in _rolled_back_to(self._db, oldest_kept.position):
+            return
         self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
         oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
         self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
@@ -460,8 +462,9 @@ class SqliteJournal:
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
-        with contextlib.closing(sqlite3.connect(path)) as copy, self._read() as db, _explained(Path(path)):
-            db.backup(copy)
+        copy = contextlib.closing(sqlite3.connect(path))
+        with _explained(Path(path)), contextlib.closing(_connect(self.path)) as db, copy as target:
+            db.backup(target)
 
     # Inside
 
@@ -483,9 +486,9 @@ class SqliteJournal:
         with self._reading, _explained(self.path):
             yield self._reader
 
-    def _create(self, allowed: bool) -> None:
+    def _create(self, first: Draft | None) -> None:
         """Makes the whole file under another name first: whoever finds it finds all of it."""
-        if not allowed:
+        if first is None:
             raise FileNotFoundError(f"there is no journal {str(self.path)!r}.")
         folder = self.path.parent
         if not folder.is_dir():
@@ -499,10 +502,11 @@ class SqliteJournal:
         try:
             with _explained(self.path), contextlib.closing(_connect(draft)) as db:
                 db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA secure_delete = ON")
                 db.executescript(
                     f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
                 )
+                row = (1, self._clock(), _KIND[first.kind], None, 0, None, None, _json(first.body))
+                db.execute(_INSERT, row)
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
                 os.link(draft, self.path)
@@ -545,6 +549,7 @@ def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute("PRAGMA secure_delete = ON")  # what was erased is gone from the file
     except BaseException:
         db.close()
         raise

@@ -30,6 +30,7 @@ from vw_fastcb.loop.settings import LoopSettings
 _log = logging.getLogger("vw_fastcb.loop")
 
 _BREATH = 0.05  # seconds between two looks at the journal
+_AFTER_TROUBLE = 1.0  # seconds until what failed is tried again
 _TICKS_APART = 1.0  # seconds between two ticks, at least
 
 
@@ -129,10 +130,16 @@ class Worker:
             if self.problem is None and self.is_learner:
                 with contextlib.suppress(Fenced):
                     self.checkpoint()
-                if self._lease is not None:
-                    self.journal.release(self._lease)
         finally:
+            with contextlib.suppress(LoopError):
+                self.submit([_Call(self._end)])
             self.journal.close()
+
+    def _end(self) -> None:
+        """The last thing between two commits: whoever comes later is refused."""
+        if self._lease is not None:
+            self.journal.release(self._lease)
+        self.problem = LoopError("the loop was closed; open it again.")
 
     @property
     def is_learner(self) -> bool:
@@ -161,6 +168,9 @@ class Worker:
         try:
             for call in calls:
                 call.run()
+            if self._lease is not None and self._is_renewal_due():
+                tasks.append(self.journal.renewal(self._lease, self.options.lease))
+                self._renewed_at = time.monotonic()
             if drafts or tasks or not calls:
                 known = 0 if self._learner is None else self._learner.position
                 written = self.journal.write(drafts, tasks, self._lease, known)
@@ -192,6 +202,15 @@ class Worker:
                 self.journal.memory = learner.settings.memory
 
     # Deciding
+
+    @property
+    def settings(self) -> LoopSettings:
+        """The current settings."""
+        learner = self._learner
+        if learner is not None:
+            return learner.settings
+        with self.view() as view:
+            return view.settings
 
     @contextlib.contextmanager
     def view(self) -> Iterator[View]:
@@ -312,15 +331,19 @@ class Worker:
     # Upkeep
 
     def _keep_house(self) -> None:
-        while not self._stopping.wait(_BREATH) and self.problem is None:
+        pause = _BREATH
+        while not self._stopping.wait(pause) and self.problem is None:
+            pause = _BREATH
             try:
                 self.upkeep()
             except Fenced:
                 pass  # the next look finds a decider
             except LoopError as problem:
                 _log.warning("%s", problem)  # said again to whoever asks for something
+                pause = _AFTER_TROUBLE
             except Exception:
                 _log.exception("the upkeep of the loop failed; it is tried again")
+                pause = _AFTER_TROUBLE
 
     def upkeep(self) -> None:
         """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""
@@ -331,11 +354,8 @@ class Worker:
                 self._follow()
             return
         now = time.monotonic()
-        assert self._lease is not None
-        if now - self._renewed_at > self.options.lease / 3000:
-            self.submit([self.journal.renewal(self._lease, self.options.lease)])
-            self._renewed_at = now
-        elif self._learner is None or self.journal.last()[0] > self._learner.position:
+        is_behind = self._learner is None or self.journal.last()[0] > self._learner.position
+        if is_behind or self._is_renewal_due():
             self.submit([])
         if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
             self._ticked_at = now
@@ -351,6 +371,9 @@ class Worker:
             with contextlib.suppress(Fenced):
                 self.submit([Draft("tick")])
 
+    def _is_renewal_due(self) -> bool:
+        return time.monotonic() - self._renewed_at > self.options.lease / 3000
+
     def _is_checkpoint_due(self, now: float) -> bool:
         learner = self._learner
         if learner is None or learner.position == self._saved_position:
@@ -365,25 +388,26 @@ class Worker:
         with self._state:
             learner = self._learner
             if learner is not None:
+                summary = learner.summary()
                 return {
                     "applied": learner.position,
                     "learned": learner.model.events,
-                    "open": len(learner.join.windows),
-                    "early": sum(map(len, learner.join.early.values())),
-                    "counts": dict(learner.summary()["counts"]),
+                    "open": summary["open"],
+                    "early": summary["early"],
+                    "counts": summary["counts"],
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
             assert self._view is not None
             view = self._view
-        newest = next((one for one in self.journal.checkpoints() if one.generation == view.generation), None)
-        windows = [] if newest is None else self.journal.windows(newest.generation)
+        found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
+        summary = next(found, {"open": 0, "early": 0, "counts": {}})
         return {
             "applied": view.applied,
             "learned": view.model.events,
-            "open": sum("settings" in row for row in windows),
-            "early": sum("settings" not in row for row in windows),
-            "counts": {} if newest is None else newest.summary["counts"],
+            "open": summary["open"],
+            "early": summary["early"],
+            "counts": summary["counts"],
             "new_letters": 0,
             "generation": view.generation,
         }
