@@ -6,8 +6,9 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vw_fastcb.loop.commits import SharedCommits
 from vw_fastcb.loop.journal import (
@@ -59,8 +60,7 @@ class Options:
     has_upkeep: bool = True
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """What decisions are made with.
 
     Attributes:
@@ -102,7 +102,7 @@ class Worker:
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self._clock = clock
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
-        self._state = threading.RLock()  # learner, view, lease
+        self.state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
         self._lease: Lease | None = None
         self._learner: Learner | None = None
@@ -189,7 +189,7 @@ class Worker:
             raise
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
-        with self._state:
+        with self.state:
             if is_fenced:
                 _log.warning("another process has taken over learning; this one goes on deciding")
                 self._lease = self._learner = self._twin = None
@@ -209,19 +209,16 @@ class Worker:
         learner = self._learner
         if learner is not None:
             return learner.settings
-        with self.view() as view:
-            return view.settings
+        with self.state:
+            return self.view().settings
 
-    @contextlib.contextmanager
-    def view(self) -> Iterator[View]:
-        """What decisions are made with; it does not change meanwhile."""
-        with self._state:
-            if self._lease is not None:
-                learner = self._learning()
-                yield View(learner.model, learner.settings, self._generation, learner.position)
-            else:
-                assert self._view is not None
-                yield self._view
+    def view(self) -> View:
+        """What decisions are made with. It stays as it is only while `state` is held."""
+        if self._lease is not None:
+            learner = self._learning()
+            return View(learner.model, learner.settings, self._generation, learner.position)
+        assert self._view is not None
+        return self._view
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
@@ -236,14 +233,14 @@ class Worker:
         else:
             first = Learner.begin(self.journal, next(self.journal.read()))
             view = View(first.model, first.settings, 0, first.position)
-        with self._state:
+        with self.state:
             self._view, self._generation = view, view.generation
         self.journal.memory = view.settings.memory
 
     # Learning
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
-        with self._state:
+        with self.state:
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -280,7 +277,7 @@ class Worker:
             The newest generation.
         """
         with self._checkpointing:
-            with self._state:
+            with self.state:
                 if self._lease is None:
                     raise Fenced("only the process that learns makes checkpoints, and this one does not.")
                 learner = self._learning()
@@ -302,12 +299,12 @@ class Worker:
                 for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
                     self.submit([task])
             except BaseException:
-                with self._state:
+                with self.state:
                     learner.join.touched |= touched
                     learner.dead_letters = letters + learner.dead_letters
                     learner.updates = self._twin = None
                 raise
-            with self._state:
+            with self.state:
                 if self._twin is None and learner.updates is not None and content:
                     self._twin = Model(learner.model.settings, content)
                 self._generation, self._saved_position = one.generation, position
@@ -365,7 +362,7 @@ class Worker:
 
     def tick(self) -> None:
         """Closes the windows whose deadline has passed, if this process learns."""
-        with self._state:
+        with self.state:
             deadline = None if self._learner is None else self._learner.join.next_deadline()
         if deadline is not None and deadline < self._clock():
             with contextlib.suppress(Fenced):
@@ -385,7 +382,7 @@ class Worker:
 
     def numbers(self) -> dict[str, object]:
         """What is known of the state, for `Status`."""
-        with self._state:
+        with self.state:
             learner = self._learner
             if learner is not None:
                 summary = learner.summary()
@@ -414,7 +411,7 @@ class Worker:
 
     def new_dead_letters(self) -> list[DeadLetter]:
         """Those that no checkpoint holds yet."""
-        with self._state:
+        with self.state:
             return [] if self._learner is None else list(self._learner.dead_letters)
 
 
