@@ -79,10 +79,12 @@ class Task:
 
     Attributes:
         run: Writes it, inside a commit.
+        lease: Under which lease alone, if not under any.
         problem: Why it was not written.
     """
 
     run: Callable[[], None]
+    lease: Lease | None = None
     problem: Exception | None = None
 
 
@@ -187,6 +189,10 @@ class Journal(Protocol):
             JournalFull: Nothing was written.
             JournalFailed: Nobody knows what was.
         """
+        ...
+
+    def abandon(self) -> None:
+        """Drops what a commit that was interrupted has left behind."""
         ...
 
     def lease(self) -> Lease:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from vw_fastcb.loop.contexts import Features
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.join import Join, Learn
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, JournalRefused
-from vw_fastcb.loop.model import Model
+from vw_fastcb.loop.model import Model, sha256
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
 
@@ -60,6 +60,7 @@ class Learner:
         model: What was learned.
         dead_letters: What could not be learned, since this was last emptied.
         updates: What the model has learned since this was last emptied; None where it was replaced.
+        breathe: Called now and then while one record takes long.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Learner:
         self.model = model
         self.dead_letters: list[DeadLetter] = []
         self.updates: list[tuple[Asked, float]] | None = None
+        self.breathe: Callable[[], None] = lambda: None
         self._source = source
         self._is_relearning = False
         self._snapshots: dict[int, bytes | None] = dict.fromkeys(snapshots)
@@ -95,8 +97,10 @@ class Learner:
     ) -> Learner:
         """The learner that made a checkpoint."""
         settings = LoopSettings.from_json(checkpoint.summary["settings"])
-        model = Model(settings.model, source.model(checkpoint.sha256) if checkpoint.sha256 else b"")
-        learner = cls(source, settings, model, snapshots=snapshots)
+        content = source.model(checkpoint.sha256) if checkpoint.sha256 else b""
+        if sha256(content) != checkpoint.sha256:
+            raise JournalRefused(f"the model of generation {checkpoint.generation} is damaged; use a backup.")
+        learner = cls(source, settings, Model(settings.model, content), snapshots=snapshots)
         learner.position, learner.time = checkpoint.position, checkpoint.time
         learner.join.restore(windows, checkpoint.summary["counts"])
         learner._keep_snapshot()
@@ -157,6 +161,7 @@ class Learner:
         again._is_relearning = True
         for record in self._source.read(since - 1, until - 1):
             again.apply(record)
+            self.breathe()
         return again.model
 
     def _remember(self, record: Record) -> bool:

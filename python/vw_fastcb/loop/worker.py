@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from vw_fastcb.loop.journal import (
     Fenced,
     Journal,
     JournalFailed,
+    JournalFull,
+    JournalRefused,
     Lease,
     LoopError,
     NewCheckpoint,
@@ -101,9 +104,10 @@ class Worker:
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self._clock = clock
-        self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
+        self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self.state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
+        self._committer = threading.get_ident()  # the thread that may write between two commits
         self._lease: Lease | None = None
         self._learner: Learner | None = None
         self._view: View | None = None
@@ -137,9 +141,11 @@ class Worker:
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
-        if self._lease is not None:
-            self.journal.release(self._lease)
-        self.problem = LoopError("the loop was closed; open it again.")
+        try:
+            if self._lease is not None:
+                self.journal.release(self._lease)
+        finally:
+            self.problem = LoopError("the loop was closed; open it again.")
 
     @property
     def is_learner(self) -> bool:
@@ -154,20 +160,19 @@ class Worker:
         for item in items:
             if item.problem is not None:
                 raise item.problem
-            if isinstance(item, Draft) and item.record is None:
-                raise LoopError("the request was interrupted before it was stored; ask again.")
 
     def _commit(self, items: list[_Item]) -> None:
         """Runs in one thread at a time."""
         if self.problem is not None:
             _refuse(items, self.problem)
             return
+        self._committer = threading.get_ident()
         drafts = [item for item in items if isinstance(item, Draft)]
-        tasks = [item for item in items if isinstance(item, Task)]
         calls = [item for item in items if isinstance(item, _Call)]
         try:
             for call in calls:
                 call.run()
+            tasks = self._timely([item for item in items if isinstance(item, Task)])
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self.journal.renewal(self._lease, self.options.lease))
                 self._renewed_at = time.monotonic()
@@ -184,22 +189,36 @@ class Worker:
             self.problem = JournalFailed(f"the loop stopped ({type(problem).__name__}: {problem}); open it again.")
             self.problem.__cause__ = problem
             _refuse(items, self.problem)
-        except BaseException:
-            self._learner = None  # interrupted half-way; the journal knows everything
-            raise
+
+    def _interrupted(self, items: list[_Item]) -> None:
+        """Ctrl-C came while these were committed. Nobody knows whether they were; the journal knows everything."""
+        self._learner = self._twin = None
+        _refuse(items, LoopError("the loop was interrupted, and the request may or may not be stored; ask again."))
+        self.journal.abandon()
+
+    def _timely(self, tasks: list[Task]) -> list[Task]:
+        """Without those of an earlier lease of this process: they are about a state that may not be the newest."""
+        for task in tasks:
+            if task.lease is not None and task.lease != self._lease:
+                task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
+        return [task for task in tasks if task.problem is None]
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
         with self.state:
-            if is_fenced:
-                _log.warning("another process has taken over learning; this one goes on deciding")
-                self._lease = self._learner = self._twin = None
-                self._follow()
-            elif self._lease is not None:
-                learner = self._learning()
-                for record in records:
-                    if record.position > learner.position:
-                        learner.apply(record)
-                self.journal.memory = learner.settings.memory
+            try:
+                if is_fenced:
+                    _log.warning("another process has taken over learning; this one goes on deciding")
+                    self._lease = self._learner = self._twin = None
+                    self._follow()
+                elif self._lease is not None:
+                    learner = self._learning()
+                    for record in records:
+                        if record.position > learner.position:
+                            learner.apply(record)
+                    self.journal.memory = learner.settings.memory
+            except BaseException:
+                self._learner = None  # half-way; the journal knows everything
+                raise
 
     # Deciding
 
@@ -222,20 +241,28 @@ class Worker:
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
-        checkpoints = self.journal.checkpoints()
-        if checkpoints:
-            newest = checkpoints[-1]
-            if self._view is not None and self._view.generation == newest.generation:
-                return
-            settings = LoopSettings.from_json(newest.summary["settings"])
-            model = Model(settings.model, self.journal.model(newest.sha256) if newest.sha256 else b"")
-            view = View(model, settings, newest.generation, newest.position)
-        else:
+        newest, content = self._newest_model()
+        if newest is None:
             first = Learner.begin(self.journal, next(self.journal.read()))
             view = View(first.model, first.settings, 0, first.position)
+        elif self._view is not None and self._view.generation == newest.generation:
+            return
+        else:
+            settings = LoopSettings.from_json(newest.summary["settings"])
+            view = View(Model(settings.model, content), settings, newest.generation, newest.position)
         with self.state:
             self._view, self._generation = view, view.generation
         self.journal.memory = view.settings.memory
+
+    def _newest_model(self) -> tuple[Checkpoint | None, bytes]:
+        """The newest checkpoint, and its model's bytes."""
+        while True:
+            newest = next(reversed(self.journal.checkpoints()), None)
+            content = self.journal.model(newest.sha256) if newest is not None and newest.sha256 else b""
+            if newest is None or sha256(content) == newest.sha256:
+                return newest, content
+            if newest.generation == self.journal.newest_generation():  # else it was dropped between two reads
+                raise JournalRefused(f"the model of generation {newest.generation} is damaged; use a backup.")
 
     # Learning
 
@@ -261,12 +288,22 @@ class Worker:
         else:
             learner = Learner.begin(self.journal, next(self.journal.read()))
             self._generation = self._saved_position = 0
+        learner.breathe = self._keep_lease
         for record in self.journal.read(learner.position):
             learner.apply(record)
+            self._keep_lease()
         self._learner, self._twin, self._view = learner, None, None
         self._saved_at = time.monotonic()
         self.journal.memory = learner.settings.memory
         return learner
+
+    def _keep_lease(self) -> None:
+        """In the midst of long work between two commits: lets no other process believe that this one has ended."""
+        if self._lease is not None and self._is_renewal_due() and self._committer == threading.get_ident():
+            self._renewed_at = time.monotonic()
+            renewal = self.journal.renewal(self._lease, self.options.lease)
+            if self.journal.write([], [renewal], self._lease, sys.maxsize).is_fenced:
+                raise Fenced("another process has taken over learning.")
 
     def checkpoint(self) -> int:
         """Commits the state as a new generation, unless nothing happened since the last.
@@ -277,51 +314,56 @@ class Worker:
             The newest generation.
         """
         with self._checkpointing:
-            with self.state:
-                if self._lease is None:
-                    raise Fenced("only the process that learns makes checkpoints, and this one does not.")
-                learner = self._learning()
-                if learner.position == self._saved_position:
-                    return self._generation
-                events, columns = learner.model.events, learner.model.columns()
-                position, when, summary = learner.position, learner.time, learner.summary()
-                touched, learner.join.touched = learner.join.touched, set()
-                rows = list(learner.join.rows(sorted(touched)))
-                letters, learner.dead_letters = learner.dead_letters, []
-                updates, learner.updates = learner.updates, []
-                if updates is None:
-                    self._twin = None  # of a model that was replaced
-                content = learner.model.to_bytes() if self._twin is None else None
             try:
-                if content is None:
-                    content = self._caught_up(updates or [], columns)
-                one = Checkpoint(self._generation + 1, position, when, sha256(content), events, summary)
-                for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
-                    self.submit([task])
-            except BaseException:
-                with self.state:
-                    learner.join.touched |= touched
-                    learner.dead_letters = letters + learner.dead_letters
-                    learner.updates = self._twin = None
+                return self._checkpoint()
+            except BaseException as problem:
+                if not isinstance(problem, JournalFull):
+                    with self.state:  # it is not known what is done; the journal knows
+                        self._learner = self._twin = None
                 raise
+
+    def _checkpoint(self) -> int:
+        with self.state:
+            if self._lease is None:
+                raise Fenced("only the process that learns makes checkpoints, and this one does not.")
+            learner = self._learning()
+            if learner.position == self._saved_position:
+                return self._generation
+            events, columns = learner.model.events, learner.model.columns()
+            position, when, summary = learner.position, learner.time, learner.summary()
+            touched, learner.join.touched = learner.join.touched, set()
+            rows = list(learner.join.rows(sorted(touched)))
+            letters, learner.dead_letters = learner.dead_letters, []
+            updates, learner.updates = learner.updates, []
+            if updates is None:
+                self._twin = None  # of a model that was replaced
+            twin, lease, generation = self._twin, self._lease, self._generation + 1
+            content = learner.model.to_bytes() if twin is None else b""
+        try:
+            if twin is not None:
+                content = _caught_up(twin, updates or [], columns)
+            one = Checkpoint(generation, position, when, sha256(content), events, summary)
+            for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
+                task.lease = lease
+                self.submit([task])
+        except JournalFull:
             with self.state:
-                if self._twin is None and learner.updates is not None and content:
-                    self._twin = Model(learner.model.settings, content)
-                self._generation, self._saved_position = one.generation, position
-                self._saved_at = time.monotonic()
-            self._prune(when, learner.settings)
-            return one.generation
+                learner.join.touched |= touched
+                learner.dead_letters = letters + learner.dead_letters
+                learner.updates = self._twin = None
+            raise
+        with self.state:
+            if self._twin is None and learner.updates is not None and content:
+                self._twin = Model(learner.model.settings, content)
+            self._generation, self._saved_position = one.generation, position
+            self._saved_at = time.monotonic()
+        self._prune(when, learner.settings, lease)
+        return one.generation
 
-    def _caught_up(self, updates: list[tuple[Asked, float]], columns: object) -> bytes:
-        assert self._twin is not None
-        for asked, value in updates:
-            self._twin.learn(asked.context, asked.action_features, asked.action, value)
-        self._twin.set_columns(columns)
-        return self._twin.to_bytes()
-
-    def _prune(self, now: int, settings: LoopSettings) -> None:
+    def _prune(self, now: int, settings: LoopSettings, lease: Lease) -> None:
         oldest = None if settings.retention is None else now - settings.retention
         for task in self.journal.pruning_tasks(self.options.keep, oldest):
+            task.lease = lease
             self.submit([task])
         self.submit([_Call(self.journal.empty_log)])
 
@@ -347,7 +389,7 @@ class Worker:
         if not self.is_learner:
             if self.options.learns and not self.journal.lease().is_live:
                 self.submit([_Call(self._take_lease)])
-            elif self.journal.newest_generation() != self._generation:
+            elif self._view is None or self.journal.newest_generation() != self._generation:
                 self._follow()
             return
         now = time.monotonic()
@@ -413,6 +455,14 @@ class Worker:
         """Those that no checkpoint holds yet."""
         with self.state:
             return [] if self._learner is None else list(self._learner.dead_letters)
+
+
+def _caught_up(twin: Model, updates: list[tuple[Asked, float]], columns: object) -> bytes:
+    """The bytes of a model, from a twin that learns what it has learned."""
+    for asked, value in updates:
+        twin.learn(asked.context, asked.action_features, asked.action, value)
+    twin.set_columns(columns)
+    return twin.to_bytes()
 
 
 def _refuse(items: Sequence[_Item], problem: Exception) -> None:
