@@ -352,11 +352,12 @@ class Loop:
 
         Raises:
             UnknownEvent: It is not kept.
+            Conflict: Another process has just changed the settings.
             SettingsDiffer: It was learned under settings that mean other weights.
         """
         self._check_open()
         kept = {one.generation: one for one in self.generations()}
-        settings = self._worker.settings
+        settings, position = current_settings(self._worker.journal)  # a decider may not follow them yet
         if generation in kept:
             then = LoopSettings.from_json(kept[generation].summary["settings"])
             other = [name for name in settings.differences(then) if name not in KEEPING]
@@ -364,7 +365,7 @@ class Loop:
                 raise SettingsDiffer(
                     f"generation {generation} was learned with another {', '.join(other)}; expected one that was not."
                 )
-        self._worker.submit([Draft("rollback", body={"generation": generation})])
+        self._worker.submit([Draft("rollback", body={"generation": generation}, expected=position)])
         self._save_if_learner()
 
     # Looking after it

@@ -186,7 +186,7 @@ class SqliteJournal:
         match draft.kind:
             case "erasure" if not of:
                 raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
-            case "settings" if draft.expected != self._newest_settings():
+            case "settings" | "rollback" if draft.expected != self._newest_settings():
                 raise Conflict("the settings were changed by another process meanwhile; open the loop again.")
             case "rollback":
                 self._check_rollback(draft)

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from loop import reference
-
 from vw_fastcb.loop import JournalFailed, Loop, LoopError, sqlite
 from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.loop.worker import Options, _Call

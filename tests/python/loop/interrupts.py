@@ -13,12 +13,12 @@ import random
 import signal
 import threading
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from loop import reference
 from loop.kills import ACTIONS, check_acknowledged, context_of, value_of
-
 from vw_fastcb.loop import Loop, LoopError, sqlite
 from vw_fastcb.loop.sqlite import SqliteJournal
 
@@ -27,7 +27,9 @@ class Interrupted(BaseException):
     """What the handler raises; a KeyboardInterrupt that nothing else can raise."""
 
 
-def serve(loop: Loop, name: str, ends: threading.Event, acknowledged: list[tuple[Any, ...]], refused: list[str]) -> None:
+def serve(
+    loop: Loop, name: str, ends: threading.Event, acknowledged: list[tuple[Any, ...]], refused: list[str]
+) -> None:
     count = 0
     while not ends.is_set():
         count += 1
@@ -97,7 +99,7 @@ def main() -> None:
     records = list(journal.read())
     newest = journal.checkpoints()[-1]
     journal.close()
-    acknowledged = [*sum(lists, []), ("decision", "after", after.action, after.probability)]
+    acknowledged = [*chain(*lists), ("decision", "after", after.action, after.probability)]
     found = check_acknowledged(records, acknowledged)
     assert newest.sha256 == reference.undisturbed(path).sha256
     assert all("interrupted" in one for one in refused), refused

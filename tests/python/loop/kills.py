@@ -1,4 +1,4 @@
-"""Processes that decide, report rewards and learn are killed at random moments: `python -m loop.kills FOLDER --kills 8`.
+"""Processes that decide, report rewards and learn are killed at random moments: `python -m loop.kills FOLDER`.
 
 The parent forks them, reads from a pipe of each what was acknowledged, sends them rewards to report for each other's
 decisions, kills them with SIGKILL, and starts others. What a dead one had asked for without an answer is asked again
@@ -23,11 +23,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from loop import reference
-
 from vw_fastcb.loop import Conflict, Fenced, Loop, UnknownEvent, sqlite
 from vw_fastcb.loop.sqlite import SqliteJournal
 
@@ -109,9 +109,7 @@ class Member:
         self.say("closed")
 
     def _open(self, named: dict[str, Any]) -> Loop:
-        return Loop.open(
-            self.path, **named, change=True, lease="1s", checkpoint_every="60ms", keep_generations=3
-        )
+        return Loop.open(self.path, **named, change=True, lease="1s", checkpoint_every="60ms", keep_generations=3)
 
     def say(self, *what: Any) -> None:
         try:
@@ -362,7 +360,7 @@ def check(run: Run) -> dict[str, Any]:
         epoch = journal.lease().epoch
         records = list(journal.read())
     assert [one.position for one in records] == list(range(1, len(records) + 1)), "positions have a gap"
-    assert all(one.time <= two.time for one, two in zip(records, records[1:], strict=False)), "time goes back"
+    assert all(one.time <= two.time for one, two in pairwise(records)), "time goes back"
     found = check_acknowledged(records, run.acknowledged)
     newest = checkpoints[-1]
     assert newest.position == len(records)

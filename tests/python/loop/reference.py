@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class State:
     sha256: str
     events: int
     counts: dict[str, int]
-    waiting: tuple[str, ...]
+    waiting: tuple[str, ...] = field(repr=False)
 
     @classmethod
     def of(cls, learner: Learner) -> State:
