@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -64,7 +64,6 @@ class Learner:
         model: What was learned.
         dead_letters: What could not be learned, since this was last emptied.
         updates: What the model has learned since this was last emptied; None where it was replaced.
-        breathe: Called now and then while one record takes long.
     """
 
     def __init__(
@@ -77,7 +76,6 @@ class Learner:
         self.model = model
         self.dead_letters: list[DeadLetter] = []
         self.updates: list[tuple[Asked, float]] | None = None
-        self.breathe: Callable[[], None] = lambda: None
         self._source = source
         self._is_relearning = False
         self._snapshots: dict[int, bytes | None] = dict.fromkeys(snapshots)
@@ -162,7 +160,6 @@ class Learner:
         again._is_relearning = True
         for record in self._source.read(since - 1, until.position - 1):
             again.apply(record)
-            self.breathe()
         again.apply(Record(until.position, until.time, "tick"))  # what has closed by then is learned, too
         return again.model
 

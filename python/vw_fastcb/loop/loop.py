@@ -17,7 +17,7 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, LoopError, SettingsDiffer
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, LoopError, SettingsDiffer
 from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -222,8 +222,7 @@ class Loop:
         table = None if action_features is None else action_features_of(action_features)
         ids = _action_ids(action_ids, table)
         name = uuid.uuid4().hex if event_id is None else checked_id(event_id)
-        with self._worker.state:
-            view = self._worker.view()
+        with self._worker.view() as view:
             settings = view.model.settings
             left_out = _excluded(settings, exclude, ids, table)
             retired = view.settings.retired_numbers
@@ -316,8 +315,7 @@ class Loop:
             A copy: what it learns, the loop does not.
         """
         self._check_open()
-        with self._worker.state:
-            view = self._worker.view()
+        with self._worker.view() as view:
             content, settings = view.model.to_bytes(), view.settings
         return FastCB(**settings.learner_arguments()) if not content else FastCB.from_bytes(content)
 
@@ -488,7 +486,7 @@ def open_journal(
     return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
 
 
-def current_settings(journal: SqliteJournal) -> tuple[LoopSettings, int]:
+def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
     """Those of a journal, and the position of their record; 0 where retention has dropped it."""
     records = journal.of_kind("settings")
     if records:
