@@ -31,73 +31,89 @@ class _Gate:
 class _Batch(Generic[_Item]):
     """What is committed together. Whoever opens it commits it; the others wait at its gate."""
 
-    __slots__ = ("followers", "gate", "items", "turn")
+    __slots__ = ("followers", "gate", "is_done", "items", "leader", "turn")
 
-    def __init__(self) -> None:
+    def __init__(self, leader: object) -> None:
+        self.leader = leader
         self.items: list[_Item] = []
         self.turn = threading.Lock()
         self.turn.acquire()
         self.gate: _Gate | None = None
         self.followers = 0
+        self.is_done = False
 
 
 class SharedCommits(Generic[_Item]):
     """Callers hand in items; one of them commits its own and everything that came in meanwhile.
 
-    There is no thread for it: a lone caller commits by itself, and of many the first one waiting does.
+    There is no thread for it: a lone caller commits by itself, and of many the first one waiting does. Ctrl-C may come
+    anywhere in the main thread, also while it commits for others. They are told, and go on.
 
     Args:
         commit: Commits items of one or more callers. Outcomes are set on the items.
+        interrupted: Told of items whose commit was interrupted, done or not.
     """
 
-    def __init__(self, commit: Callable[[list[_Item]], None]) -> None:
+    def __init__(self, commit: Callable[[list[_Item]], None], interrupted: Callable[[list[_Item]], None]) -> None:
         self._commit = commit
+        self._interrupted = interrupted
         self._mutex = threading.Lock()
-        self._next: _Batch[_Item] | None = None  # open for more items
-        self._is_busy = False
+        self._current: _Batch[_Item] | None = None  # its leader commits it, or is about to
+        self._open: _Batch[_Item] | None = None  # takes more items
 
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
-        with self._mutex:
-            batch, leads, has_to_wait = self._next, self._next is None, self._is_busy
-            if batch is None:
-                batch = self._next = _Batch()
-                self._is_busy = True
-            else:
-                batch.gate = batch.gate or _Gate()
-                batch.followers += 1
-            batch.items += items
-        if not leads:
-            assert batch.gate is not None
-            batch.gate.wait()
-        elif has_to_wait:
-            self._wait_and_lead(batch)
-        else:
-            self._lead(batch)
-
-    def _wait_and_lead(self, batch: _Batch[_Item]) -> None:
-        """Others rely on this thread: Ctrl-C counts when their items are committed."""
-        interrupt: BaseException | None = None
-        while True:
-            try:
-                batch.turn.acquire()
-                break
-            except BaseException as problem:
-                interrupt = problem
-        self._lead(batch)
-        if interrupt is not None:
-            raise interrupt
-
-    def _lead(self, batch: _Batch[_Item]) -> None:
-        with self._mutex:
-            self._next = None
+        caller = object()
         try:
-            self._commit(batch.items)
-        finally:
+            batch, has_to_wait = self._join(caller, items)
+            if batch.leader is not caller:
+                assert batch.gate is not None
+                batch.gate.wait()
+                return
+            if has_to_wait:
+                batch.turn.acquire()
             with self._mutex:
-                following = self._next
-                self._is_busy = following is not None
-            if following is not None:
-                following.turn.release()
-            if batch.gate is not None:
-                batch.gate.open_for(batch.followers)
+                self._open = None
+            self._commit(batch.items)
+            with self._mutex:
+                self._finish(batch)
+        except BaseException:
+            self._give_up(caller)
+            raise
+
+    def _join(self, caller: object, items: list[_Item]) -> tuple[_Batch[_Item], bool]:
+        with self._mutex:
+            if self._open is None:
+                self._open = _Batch(caller)
+            else:
+                self._open.gate = self._open.gate or _Gate()
+                self._open.followers += 1
+            self._open.items += items
+            if self._current is None:
+                self._current = self._open
+            return self._open, self._current is not self._open
+
+    def _finish(self, batch: _Batch[_Item]) -> None:
+        """Lets go whose items were committed, and lets the next leader commit."""
+        if batch.is_done:
+            return
+        batch.is_done = True
+        if self._current is batch:
+            self._current = self._open
+            if self._current is not None:
+                self._current.turn.release()
+        if batch.gate is not None:
+            batch.gate.open_for(batch.followers)
+
+    def _give_up(self, caller: object) -> None:
+        """Nobody is to wait for a leader that was interrupted. Items that another one commits stay where they are."""
+        with self._mutex:
+            for batch in (self._current, self._open):
+                if batch is None or batch.leader is not caller or batch.is_done:
+                    continue
+                if self._open is batch:
+                    self._open = None
+                try:
+                    self._interrupted(batch.items)
+                finally:
+                    self._finish(batch)

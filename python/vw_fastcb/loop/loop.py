@@ -19,7 +19,7 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, LoopError, SettingsDiffer
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, LoopError, SettingsDiffer
 from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -353,11 +353,12 @@ class Loop:
 
         Raises:
             UnknownEvent: It is not kept.
+            Conflict: Another process has just changed the settings.
             SettingsDiffer: It was learned under settings that mean other weights.
         """
         self._check_open()
         kept = {one.generation: one for one in self.generations()}
-        settings = self._worker.settings
+        settings, position = current_settings(self._worker.journal)  # a decider may not follow them yet
         if generation in kept:
             then = LoopSettings.from_json(kept[generation].summary["settings"])
             other = [name for name in settings.differences(then) if name not in KEEPING]
@@ -365,7 +366,7 @@ class Loop:
                 raise SettingsDiffer(
                     f"generation {generation} was learned with another {', '.join(other)}; expected one that was not."
                 )
-        self._worker.submit([Draft("rollback", body={"generation": generation})])
+        self._worker.submit([Draft("rollback", body={"generation": generation}, expected=position)])
         self._save_if_learner()
 
     # Looking after it
@@ -488,7 +489,7 @@ def open_journal(
     return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
 
 
-def current_settings(journal: SqliteJournal) -> tuple[LoopSettings, int]:
+def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
     """Those of a journal, and the position of their record; 0 where retention has dropped it."""
     records = journal.of_kind("settings")
     if records:
