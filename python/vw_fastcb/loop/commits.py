@@ -73,7 +73,7 @@ class SharedCommits(Generic[_Item]):
             if has_to_wait:
                 batch.turn.acquire()
             with self._mutex:
-                self._open = None
+                self._open = None  # the batch is complete
             self._commit(batch.items)
             with self._mutex:
                 self._finish(batch)

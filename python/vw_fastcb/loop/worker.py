@@ -248,16 +248,18 @@ class Worker:
     @contextlib.contextmanager
     def view(self) -> Iterator[View]:
         """What decisions are made with; it stays as it is meanwhile."""
-        if self._learner is None and self._lease is not None:
-            self.submit([])  # interrupted half-way: the learner is made again
-        with self._state:
-            learner = self._learner
-            if learner is not None:
-                yield View(learner.model, learner.settings, self._generation, learner.position)
-            elif self._view is not None:
-                yield self._view
-            else:
-                raise LoopError("the loop was interrupted; ask again.")
+        while True:
+            if self.problem is not None:
+                raise self.problem
+            if self._learner is None and self._lease is not None:
+                self.submit([])  # interrupted half-way: the learner is made again
+            with self._state:
+                view = self._view
+                if self._learner is not None:
+                    view = View(self._learner.model, self._learner.settings, self._generation, self._learner.position)
+                if view is not None:
+                    yield view
+                    return
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
