@@ -51,10 +51,10 @@ class SharedCommits(Generic[_Item]):
 
     Args:
         commit: Commits items of one or more callers. Outcomes are set on the items.
-        interrupted: Told of items whose commit was interrupted, done or not.
+        interrupted: Told of items whose caller was interrupted, and whether they were being committed.
     """
 
-    def __init__(self, commit: Callable[[list[_Item]], None], interrupted: Callable[[list[_Item]], None]) -> None:
+    def __init__(self, commit: Callable[[list[_Item]], None], interrupted: Callable[[list[_Item], bool], None]) -> None:
         self._commit = commit
         self._interrupted = interrupted
         self._mutex = threading.Lock()
@@ -114,6 +114,6 @@ class SharedCommits(Generic[_Item]):
                 if self._open is batch:
                     self._open = None
                 try:
-                    self._interrupted(batch.items)
+                    self._interrupted(batch.items, batch is self._current)
                 finally:
                     self._finish(batch)

@@ -206,11 +206,12 @@ class Worker:
                 task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
         return [task for task in tasks if task.problem is None]
 
-    def _interrupted(self, items: list[_Item]) -> None:
-        """Ctrl-C came while these were committed. Nobody knows whether they were; the journal knows everything."""
-        self._learner = self._twin = None
+    def _interrupted(self, items: list[_Item], in_commit: bool) -> None:
+        """Ctrl-C came. Nobody knows whether these were stored; the journal knows everything."""
         _refuse(items, LoopError("the loop was interrupted, and the request may or may not be stored; ask again."))
-        self.journal.abandon()
+        if in_commit:
+            self._learner = self._twin = None
+            self.journal.abandon()
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
         with self._state:
