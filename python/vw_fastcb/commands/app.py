@@ -87,3 +87,19 @@ def _check_loop_demo(dataset: str | None, rounds: int | None, journal: Path | No
         raise typer.BadParameter(f"--loop needs {_FEWEST_VISITS} visits or more, not {rounds}.", param_hint="--rounds")
     if journal is not None and (journal.exists() or not journal.parent.is_dir()):
         raise typer.BadParameter(f"{journal} must be new and lie in a folder that exists.", param_hint="--journal")
+
+
+@app.command()
+def replay(
+    journal: Annotated[Path, typer.Argument(help="A journal of the loop.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+) -> None:
+    """Verify a journal: compute every probability and every model again, and name the first difference."""
+    from vw_fastcb.commands.replay import run_replay  # noqa: PLC0415, `fastcb --help` must not wait for it
+    from vw_fastcb.loop import LoopError  # noqa: PLC0415
+
+    try:
+        code = run_replay(journal, as_json)
+    except (LoopError, OSError) as problem:
+        raise typer.BadParameter(str(problem)) from problem
+    raise typer.Exit(code)
