@@ -302,7 +302,7 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     path = tmp_path / "loop.db"
     with pytest.raises(SettingsDiffer, match="wait is 10s in the journal and 1s here"):
         Loop.open(path, wait="1s", clock=clock)
-    with pytest.raises(SettingsDiffer, match="default_reward is None in the journal and 0.0 here"):
+    with pytest.raises(SettingsDiffer, match=r"default_reward is None in the journal and 0\.0 here"):
         Loop.open(path, default_reward=0, clock=clock)
     with Loop.open(path, wait="1s", default_reward=0, change=True, clock=clock) as loop:
         loop.decide({"user": "Tom"}, event_id="new")
