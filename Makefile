@@ -67,7 +67,7 @@ sanitize: $(SANITIZE)/.installed $(SANITIZE)/reports.so  ## twins, bad events an
 	  cat $(REPORTS)/* 2>/dev/null && echo "The sanitizers' reports above are in $(REPORTS)" && exit 1; exit $$failed
 
 clean:  ## remove what was built here (VW's core stays in the user's cache)
-	rm -rf $(VENV) $(SANITIZE) build dist fastcb-demo.png
+	rm -rf $(VENV) $(SANITIZE) build dist fastcb-demo.png fastcb-loop.png
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

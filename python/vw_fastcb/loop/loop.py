@@ -6,7 +6,7 @@ import inspect
 import math
 import os
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, LoopError, SettingsDiffer
-from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
+from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
@@ -505,23 +505,36 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
     differences = current.differences(wanted)
     if not differences:
         return None
-    said = "; ".join(
-        f"{name} is {ours!r} in the journal and {given!r} here" for name, (ours, given) in differences.items()
-    )
+    both = _said(differences, current.noun)
+    said = "; ".join(f"{name} is {ours} in the journal and {given} here" for name, ours, given in both)
     if not change:
         raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
     current.check_change(wanted)
     wanted.try_out()
     body: dict[str, Any] = {"settings": wanted.to_json()}
-    others = [name for name in differences if name not in KEEPING]
+    others = {name: both for name, both in differences.items() if name not in KEEPING}
     if others:
         if relearn is None:
+            names = ", ".join(name for name, _, _ in _said(others, current.noun))
             raise SettingsDiffer(
-                f"{said}. Another {', '.join(others)} means other weights: set relearn=True to learn the journal "
-                "again, or relearn=False to begin afresh."
+                f"{said}. Changing {names} means other weights: set relearn=True to learn the journal again, or "
+                "relearn=False to begin afresh."
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)
+
+
+def _said(differences: dict[str, tuple[Any, Any]], noun: str) -> Iterator[tuple[str, str, str]]:
+    """Settings that differ, as users say them."""
+    for name, (ours, given) in differences.items():
+        if name in ("wait", "retention"):
+            yield name, shown_time(ours), shown_time(given)
+        elif name == "default":
+            yield f"default_{noun}", repr(ours), repr(given)
+        elif name == "action_names" or (name == "n_actions" and "action_names" not in differences):
+            yield "actions", repr(ours), repr(given)
+        elif name != "n_actions":
+            yield name, repr(ours), repr(given)
 
 
 def _finite(value: Any, noun: str) -> float:

@@ -300,8 +300,10 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     with open_loop(tmp_path, clock=clock, wait="10s") as loop:
         loop.decide({"user": "Tom"}, event_id="old")
     path = tmp_path / "loop.db"
-    with pytest.raises(SettingsDiffer, match="wait is 10000 in the journal and 1000 here"):
+    with pytest.raises(SettingsDiffer, match="wait is 10s in the journal and 1s here"):
         Loop.open(path, wait="1s", clock=clock)
+    with pytest.raises(SettingsDiffer, match=r"default_reward is None in the journal and 0\.0 here"):
+        Loop.open(path, default_reward=0, clock=clock)
     with Loop.open(path, wait="1s", default_reward=0, change=True, clock=clock) as loop:
         loop.decide({"user": "Tom"}, event_id="new")
         clock.now += 1001
@@ -422,6 +424,8 @@ def test_actions_are_added_at_the_end(tmp_path):
     for wrong in (ACTIONS[:2], ACTIONS[::-1], ["weather", *ACTIONS]):
         with pytest.raises(SettingsDiffer, match="expected \\['politics', 'sports', 'music'\\] first"):
             Loop.open(path, actions=wrong, change=True, relearn=True)
+    with pytest.raises(SettingsDiffer, match=r"^actions is \[.*\] here. Changing actions means other weights"):
+        Loop.open(path, actions=[*ACTIONS, "weather"], change=True)
     with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
         decision = loop.decide({"user": "u1", "hour": 2})
         assert len(decision.pmf) == 4
