@@ -32,6 +32,11 @@ def blocks(markdown: str) -> list[tuple[str, str]]:
     return FENCE.findall(markdown)
 
 
+def without_code(markdown: str) -> str:
+    """A page without its fenced blocks and without code between backticks."""
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", markdown))
+
+
 def links(markdown: str) -> list[str]:
     """Where a page leads, other pages of the web apart."""
     return LINK.findall(FENCE.sub("", markdown))
