@@ -30,8 +30,8 @@ CHANGES = {
         "record 20",
     ),
     "how much was learned": (
-        "UPDATE record SET body = json_set(body, '$.learned', 3) WHERE position = 30",
-        "record 30",
+        "UPDATE record SET body = json_set(body, '$.learned', 3) WHERE position = 29",
+        "record 29",
     ),
     "no body": ("UPDATE record SET body = NULL WHERE position = 20", "record 20"),
     "no JSON": ("UPDATE record SET body = '{' WHERE position = 20", "damaged"),
