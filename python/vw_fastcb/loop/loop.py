@@ -20,7 +20,7 @@ from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, JournalRefused, LoopError, SettingsDiffer
-from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds, shown_time
+from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
@@ -515,13 +515,14 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
     current.check_change(wanted)
     wanted.try_out()
     body: dict[str, Any] = {"settings": wanted.to_json()}
-    others = {name: both for name, both in differences.items() if name not in KEEPING}
+    others = [name for name in differences if name not in KEEPING]
+    if any(name in ACTIONS for name in differences) and (relearn is not None or not current.can_grow_to(wanted)):
+        others.append("actions")
     if others:
         if relearn is None:
-            names = ", ".join(name for name, _, _ in _said(others, current.noun))
             raise SettingsDiffer(
-                f"{said}. Changing {names} means other weights: set relearn=True to learn the journal again, or "
-                "relearn=False to begin afresh."
+                f"{said}. Changing {', '.join(others)} means other weights: set relearn=True to learn the journal "
+                "again, or relearn=False to begin afresh."
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)
