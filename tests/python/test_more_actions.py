@@ -10,6 +10,7 @@ from vw_fastcb._engine import ArrayLearner, with_more_actions
 from vw_fastcb.learner import engine
 from vw_fastcb.learner.fastcb import DEFAULTS
 
+pytestmark = pytest.mark.filterwarnings("ignore:the features seen so far")
 QUIET = ["--quiet", "--no_stdin"]
 COUNTS = [(3, 4), (3, 3), (1, 2), (1, 9), (4, 5), (5, 40)]
 REGRESSORS = [
@@ -48,7 +49,6 @@ def teach(learner: ArrayLearner, actions: int, seed: int = 0) -> ArrayLearner:
 
 @pytest.mark.parametrize(("before", "after"), COUNTS)
 @pytest.mark.parametrize("flags", REGRESSORS)
-@pytest.mark.filterwarnings("ignore:the features seen so far")
 def test_the_model_is_that_of_a_learner_that_had_room_from_the_start(before: int, after: int, flags: str) -> None:
     bits = 8
     small = teach(learner(before, bits, flags), before)
