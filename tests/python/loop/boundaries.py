@@ -319,8 +319,10 @@ class Driver:
         generation = loop.checkpoint()
         assert generation > max(before, default=0)
         loop.close()
-        after = reference.check(path, restore)
-        assert after[generation].position == reference.undisturbed(path, restore).position
+        with closing(SqliteJournal(path)) as journal:
+            newest, state = journal.checkpoints()[-1], reference.undisturbed(path, restore)
+        assert (newest.generation, newest.position) == (generation, state.position)
+        assert (newest.sha256, newest.summary["counts"]) == (state.sha256, state.counts)
         check_acknowledged(path, [*acknowledged, ["decision", "after", made.action, made.probability]])
 
     def _check_generation(self, newest: int, notes: list[Any], kind: str) -> None:

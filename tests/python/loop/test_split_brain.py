@@ -1,5 +1,6 @@
 """Two processes that both believe to be the one that learns."""
 
+import select
 import time
 from contextlib import closing
 
@@ -35,8 +36,6 @@ def pause(learner, other):
 
 
 def _answers(member):
-    import select
-
     return bool(select.select([member.process.stdout], [], [], 0.3)[0])
 
 
@@ -59,10 +58,9 @@ def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_pa
         pause(a, b)
         b.until(role="learner")
         with closing(SqliteJournal(path)) as journal:
-            staged = journal._db.execute(
-                "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
-            )
-            assert (staged.fetchone()[0] > 0) == is_saving
+            query = "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
+            staged = journal._db.execute(query).fetchone()[0]
+        assert (staged > 0) == is_saving
         serve(b, 20, 40)
         generation = b.ask("checkpoint")
         a.go_on()
