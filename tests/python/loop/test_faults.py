@@ -72,8 +72,8 @@ def check_boundaries(folder, shim, *arguments):
 
 
 def test_a_fault_at_any_boundary_leaves_one_generation_or_the_next(tmp_path, shim):
-    found = check_boundaries(tmp_path, shim, "--points", "35")
-    assert found["points"] == 35
+    found = check_boundaries(tmp_path, shim, "--points", "25")
+    assert found["points"] == 25
 
 
 @pytest.mark.slow
@@ -87,13 +87,13 @@ def test_a_full_disk_refuses_and_the_same_loop_goes_on_when_there_is_room(tmp_pa
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
     try:
         ballast = disk / "ballast"
-        ballast.write_bytes(b"x" * 300_000)
+        ballast.write_bytes(b"x" * 1_500_000)
         clock = Clock()
         with open_loop(disk, "loop.db", wait="1s", default_reward=0, clock=clock, bits=8) as loop:
             acknowledged = []
@@ -128,8 +128,8 @@ def test_a_full_disk_refuses_and_the_same_loop_goes_on_when_there_is_room(tmp_pa
 
 
 def test_ctrl_c_in_the_thread_that_commits_for_others_harms_nobody(tmp_path):
-    found = run("interrupts", tmp_path, "--times", 120)
-    assert found["interrupted"] > 60
+    found = run("interrupts", tmp_path, "--times", 80)
+    assert found["interrupted"] > 40
 
 
 # Forks
@@ -215,27 +215,25 @@ print(sum(counts) + 10)
 
 def test_processes_that_make_the_same_journal_agree_on_one(tmp_path):
     script = """
-import sys, time
+import os, sys, time
 from vw_fastcb import Loop
-path, start, number = sys.argv[1], float(sys.argv[2]), sys.argv[3]
-from vw_fastcb.loop.settings import LoopSettings
-time.sleep(max(0, start - time.time()))
-loop = Loop.open(path, actions=3, reward_range=(0, 1), lease="1s")
-loop.decide({"a": 1}, event_id=number)
-loop.close()
+for number in range(8):
+    path = f"{sys.argv[1]}/{number}.db"
+    start = time.monotonic() + 0.005
+    for i in range(3):
+        if os.fork() == 0:
+            time.sleep(max(0, start - time.monotonic()))
+            loop = Loop.open(path, actions=3, reward_range=(0, 1), lease="1s")
+            loop.decide({"a": 1}, event_id=str(i))
+            loop.close()
+            os._exit(0)
+    assert [os.wait()[1] for _ in range(3)] == [0] * 3
 """
-    path = tmp_path / "loop.db"
-    start = str(time.time() + 1.5)
-    processes = [
-        subprocess.Popen([sys.executable, "-c", script, str(path), start, str(i)], stderr=subprocess.PIPE, text=True)
-        for i in range(4)
-    ]
-    said = [process.communicate(timeout=60)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4, said
-    with closing(SqliteJournal(path)) as journal:
-        records = list(journal.read())
-    assert Counter(one.kind for one in records) == {"settings": 1, "decision": 4}
-    assert [one.name for one in tmp_path.iterdir()] == ["loop.db"]
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(f"{number}.db" for number in range(8))
+    for path in tmp_path.iterdir():
+        with closing(SqliteJournal(path)) as journal:
+            assert Counter(one.kind for one in journal.read()) == {"settings": 1, "decision": 3}
 
 
 def test_a_journal_that_appears_while_it_is_made_is_taken(tmp_path, monkeypatch):
