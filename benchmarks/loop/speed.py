@@ -86,7 +86,9 @@ def seconds_of_bare_sqlite(folder: Path, source: Path, events: int) -> float:
     with contextlib.closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("CREATE TABLE record (position INTEGER PRIMARY KEY, time, kind, event_id, of, value, reward_id, body)")
+        db.execute(
+            "CREATE TABLE record (position INTEGER PRIMARY KEY, time, kind, event_id, of, value, reward_id, body)"
+        )
         insert = "INSERT INTO record (time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
         start = time.perf_counter()
         for row in rows:

@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,11 @@ _INSERT = (
 )
 
 
+_open_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
+_forking: list[SqliteJournal] = []
+_one_fork = threading.Lock()
+
+
 class SqliteJournal:
     """A journal in an SQLite file.
 
@@ -117,24 +123,55 @@ class SqliteJournal:
         self._clock = clock or now
         self._process = Process.this()
         self._is_staged = True  # whether an unfinished checkpoint may lie about
-        self._reading = threading.Lock()
+        self._is_holder = False  # of the lease
+        self._writing, self._reading = threading.Lock(), threading.Lock()
         if not self.path.exists():
             self._create(first)
         self._check_file()
+        self._connect()
+        _open_journals.add(self)
+
+    def close(self) -> None:
+        """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
+        _open_journals.discard(self)
+        with self._writing, self._reading:
+            self._disconnect()
+
+    # A fork inherits what SQLite believes to have locked, and has locked nothing: the parent would remove files that a
+    # journal opened in the child still writes to. So while a process forks, no journal is open in it.
+
+    def before_fork(self) -> None:
+        """Closes the file until `after_fork`."""
+        self._writing.acquire()
+        self._reading.acquire()
+        self._disconnect()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Opens it again, but in the child."""
+        try:
+            if in_child:
+                _open_journals.discard(self)
+            else:
+                with contextlib.suppress(LoopError):  # whoever asks next is told
+                    self._connect()
+        finally:
+            self._reading.release()
+            self._writing.release()
+
+    def _connect(self) -> None:
         with _Explained(self.path):
             self._db = _connect(self.path)
             try:
                 self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
+                self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
                 self._reader = _connect(self.path)
             except BaseException:
                 self._db.close()
                 raise
 
-    def close(self) -> None:
-        """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
-        with self._reading:
-            self._reader.close()
-            self._db.close()
+    def _disconnect(self) -> None:
+        self._reader.close()
+        self._db.close()
 
     # Writing, by one thread at a time
 
@@ -144,7 +181,7 @@ class SqliteJournal:
         """One commit. See `Journal`."""
         is_fenced = False
         foreign: list[Record] = []
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             epoch, holder, before, last_time = self._db.execute(_HEAD).fetchone()
             if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
                 lease, is_fenced = None, True
@@ -168,7 +205,7 @@ class SqliteJournal:
                 foreign = list(_records(self._db, known, before))
         if lease is None:
             if is_fenced:
-                self._db.execute("PRAGMA wal_autocheckpoint = 0")
+                self._set_holder(False)
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
@@ -239,7 +276,8 @@ class SqliteJournal:
 
     def abandon(self) -> None:
         """Ends a transaction that was interrupted, so that no other process waits for it."""
-        _roll_back(self._db)
+        with self._writing:
+            _roll_back(self._db)
 
     # The lease
 
@@ -250,13 +288,13 @@ class SqliteJournal:
 
     def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
         """Takes the lease for so many milliseconds; None where another process holds it."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
                 return None
             self._set_lease(held.epoch + 1, str(self._process), duration)
             self._is_staged = True
-        self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        self._set_holder(True)
         return Lease(held.epoch + 1, str(self._process), is_live=True)
 
     def renewal(self, lease: Lease, duration: int) -> Task:
@@ -265,9 +303,14 @@ class SqliteJournal:
 
     def release(self, lease: Lease) -> None:
         """Gives the lease back, so that no other process has to wait for it."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             if self._holds(lease):
                 self._set_lease(lease.epoch, "", 0)
+
+    def _set_holder(self, is_holder: bool) -> None:
+        self._is_holder = is_holder
+        with self._writing:
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if is_holder else 0}")
 
     def _set_lease(self, epoch: int, process: str, duration: int) -> None:
         row = (epoch, process, _uptime() + duration if duration else 0)
@@ -471,7 +514,7 @@ class SqliteJournal:
         """Moves a large write-ahead log to its place, for the holder of the lease: others fill it and never do."""
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
-            with _Explained(self.path):
+            with self._writing, _Explained(self.path):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> int:
@@ -485,9 +528,6 @@ class SqliteJournal:
             db.backup(target)
 
     # Inside
-
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db, self.path)
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
@@ -722,6 +762,27 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _before_fork() -> None:
+    _one_fork.acquire()
+    _forking.extend(_open_journals)
+    for journal in _forking:
+        journal.before_fork()
+
+
+def _after_fork(in_child: bool) -> None:
+    for journal in _forking:
+        journal.after_fork(in_child=in_child)
+    _forking.clear()
+    _one_fork.release()
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=lambda: _after_fork(in_child=False),
+    after_in_child=lambda: _after_fork(in_child=True),
+)
 
 
 def now() -> int:
