@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, JournalRefused
+from vw_fastcb.loop.journal import Checkpoint, LoopError, UnknownEvent
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
@@ -25,6 +27,7 @@ class Replay:
 
     Attributes:
         start: The position that it began after.
+        gaps: First and last position of records that could not be applied, because features they need were erased.
         records: How many records were applied.
         decisions: How many decisions were computed again.
         exact: How many of them had to be equal bit for bit; the others were made by another engine.
@@ -38,6 +41,7 @@ class Replay:
     """
 
     start: int
+    gaps: list[tuple[int, int]] = field(default_factory=list)
     records: int = 0
     decisions: int = 0
     exact: int = 0
@@ -51,8 +55,8 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether everything is as the journal says."""
-        return not self.differences
+        """Whether everything that could be checked is as the journal says, and something could."""
+        return not self.differences and (self.records > 0 or self.generations > 0)
 
     def differ(self, what: str) -> None:
         """Notes something that is not as the journal says."""
@@ -70,49 +74,141 @@ def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda
     Returns:
         What was found.
     """
-    end = journal.last()[0]
-    checkpoints = journal.checkpoints()
-    learner = _first_state(journal, checkpoints)
-    found = Replay(start=learner.position)
-    generations = {one.position: one for one in checkpoints}
-    ahead = _Ahead(journal, learner.position, end)
-    decisions = _Decisions(journal, end, found)
-    while True:
-        if learner.position in generations:
-            _compare_model(learner, generations[learner.position], found)
-        for position in decisions.made_at(learner.position):
-            _compare_decision(learner, ahead.get(position), found)
-        record = ahead.next()
-        if record is None:
-            break
-        learner.apply(record)
-        found.records += 1
-        if found.records % 1000 == 0:
-            progress(learner.position, end)
-    progress(end, end)
-    found.learned, found.counts = learner.model.events, learner.summary()["counts"]
-    found.sha256 = sha256(learner.model.to_bytes())
+    found = Replay(start=journal.last()[0])
+    try:
+        _Verifier(journal, found, progress).run()
+    except LoopError as problem:  # something that cannot be read at all
+        found.differ(str(problem))
     return found
 
 
-def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learner:
-    """The first record, or the oldest checkpoint from which everything that is needed is still there."""
+class _Verifier:
+    """One replay, stretch by stretch."""
+
+    def __init__(self, journal: SqliteJournal, found: Replay, progress: Callable[[int, int], None]) -> None:
+        self._journal = journal
+        self._found = found
+        self._progress = progress
+        self._end = found.start
+        self._checkpoints = journal.checkpoints()
+        self._by_position = {one.position: one for one in self._checkpoints}
+        self._decisions = _Decisions(journal, self._end, found)
+
+    def run(self) -> None:
+        self._check_ends()
+        is_first = True
+        for learner, upto in _stretches(self._journal, self._checkpoints, self._end):
+            if is_first:
+                self._found.start, is_first = learner.position, False
+            else:
+                self._found.gaps[-1] = (self._found.gaps[-1][0], learner.position)
+            if upto < self._end:
+                self._found.gaps.append((upto + 1, self._end))
+            self._replay(learner, upto)
+            self._found.learned, self._found.counts = learner.model.events, learner.summary()["counts"]
+            self._found.sha256 = sha256(learner.model.to_bytes())
+        self._decisions.finish()
+        self._progress(self._end, self._end)
+
+    def _check_ends(self) -> None:
+        """Whether records are missing at the beginning or at the end, and models that no stretch may reach."""
+        first = self._journal.first()
+        if first > 1 and all(one.summary["settings"]["retention"] is None for one in self._checkpoints):
+            self._found.differ(f"records 1 to {first - 1} are missing, although the journal keeps them for ever.")
+        for one in self._checkpoints:
+            if sha256(self._journal.model(one.sha256)) != one.sha256:
+                self._found.differ(f"generation {one.generation}: the bytes of its model are not those it was made of.")
+            if one.position > self._end:
+                self._found.differ(f"generation {one.generation} has seen {one.position} records, of {self._end}.")
+
+    def _replay(self, learner: Learner, upto: int) -> None:
+        ahead = _Ahead(self._journal, learner.position, upto)
+        at = learner.position
+        try:
+            while True:
+                if learner.position in self._by_position:
+                    self._compare_state(learner, self._by_position[learner.position])
+                for at in self._decisions.made_at(learner.position):
+                    _compare_decision(learner, ahead.get(at), self._found)
+                record = ahead.next()
+                if record is None:
+                    return
+                at = record.position
+                self._check_order(learner, record)
+                learner.apply(record)
+                self._found.records += 1
+                if self._found.records % 1000 == 0:
+                    self._progress(learner.position, self._end)
+        except Exception as problem:  # whatever somebody has written into it
+            self._found.differ(f"record {at} is damaged, or one before it: {type(problem).__name__}: {problem}")
+
+    def _check_order(self, learner: Learner, record: Record) -> None:
+        if record.position != learner.position + 1:
+            self._found.differ(f"record {learner.position + 1} is missing.")
+        if record.time < learner.time:
+            self._found.differ(f"record {record.position} is of {record.time} ms, before the one before it.")
+        if record.kind == "rollback":
+            body = record.body or {}
+            ours, said = learner.snapshot_sha256(body["position"]), body["sha256"]
+            if ours not in (None, said):
+                self._found.differ(f"record {record.position} goes back to the model {said}, which was {ours} then.")
+
+    def _compare_state(self, learner: Learner, one: Checkpoint) -> None:
+        """What a checkpoint says, against what comes out of the records up to it."""
+        self._found.generations += 1
+        where = f"generation {one.generation}, at record {one.position}"
+        ours, said = learner.summary(), dict(one.summary)
+        is_same_engine = said.pop("engine", fingerprint()) == ours.pop("engine")
+        model = sha256(learner.model.to_bytes())
+        if model != one.sha256 and is_same_engine:
+            self._found.differ(f"{where}: the model is {one.sha256}, not {model}.")
+        if (learner.time, learner.model.events) != (one.time, one.events):
+            self._found.differ(
+                f"{where}: {one.events} events at {one.time} ms, not {learner.model.events} at {learner.time} ms."
+            )
+        for name in ours:
+            if _plain(ours[name]) != said.get(name):
+                self._found.differ(f"{where}: {name} is {said.get(name)}, not {ours[name]}.")
+        rows = {row["position"]: row for row in self._journal.windows(one.generation)}
+        if _plain(learner.join.all_rows()) != _plain(rows):
+            self._found.differ(f"{where}: the decisions that wait for rewards are others.")
+        if self._found.start == 1 and not self._found.gaps:
+            letters = self._journal.dead_letters(one.generation)
+            if letters != learner.dead_letters:
+                self._found.differ(f"{where}: the dead letters are {letters}, not {learner.dead_letters}.")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
+    """Where a replay can begin, and how far it can go from there.
+
+    It begins with the first record. Features that were erased end a stretch; it goes on with the oldest checkpoint from
+    which everything that is needed is still there.
+    """
     rollbacks = journal.of_kind("rollback")
     targets = [(one.body or {})["position"] for one in rollbacks]
-    erased = [(one.of, one.position) for one in journal.of_kind("erasure")]
-    if journal.first() == 1 and not erased:
-        return Learner.begin(journal, next(journal.read()), snapshots=targets)
-    kept = {one.sha256 for one in checkpoints}
+    erasures = [(one.of, one.position) for one in journal.of_kind("erasure")]
+    erased = [(of, position) for of, position in erasures if _is_erased(journal, of)]
+    upto = 0
+    if journal.first() == 1:
+        upto = min((of - 1 for of, _ in erased), default=end)
+        yield Learner.begin(journal, next(journal.read()), snapshots=targets), upto
+    if upto == end:
+        return
+    kept = {one.sha256 for one in checkpoints} | {""}
     first = journal.first()
     for one in checkpoints:
         windows = journal.windows(one.generation)
         waiting = {row["position"] for row in windows}
         has_features = all(
-            one.position >= erasure or (decision <= one.position and decision not in waiting)
-            for decision, erasure in erased
+            one.position >= position or (of <= one.position and of not in waiting) for of, position in erased
         )
         has_models = all(
-            (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept | {""}
+            (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept
             for back in rollbacks
             if back.position > one.position
         )
@@ -120,9 +216,16 @@ def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learn
             not (change.body or {}).get("relearn_from") or (change.body or {})["relearn_from"] >= first
             for change in journal.of_kind("settings", one.position)
         )
-        if has_features and has_models and has_records:
-            return Learner.at(journal, one, windows, snapshots=targets)
-    raise JournalRefused("the journal cannot be replayed: what is left of it does not reach back to a checkpoint.")
+        if one.position > upto and has_features and has_models and has_records:
+            yield Learner.at(journal, one, windows, snapshots=targets), end
+            return
+
+
+def _is_erased(journal: SqliteJournal, position: int) -> bool:
+    try:
+        return bool((journal.decision(position).body or {}).get("erased"))
+    except UnknownEvent:  # dropped since
+        return False
 
 
 class _Ahead:
@@ -162,24 +265,23 @@ class _Decisions:
         self._next = next(self._rows, None)
 
     def made_at(self, applied: int) -> Iterator[int]:
-        """The positions of those that were made from a state."""
+        """The positions of those that were made from a state. Those of states before it could not be checked."""
         while self._next is not None and (self._next[0] is None or self._next[0] <= applied):
             made_from, position = self._next
             if made_from == applied:
                 yield position
             else:
                 self._found.unchecked += 1
+            if made_from is not None and made_from >= position:
+                self._found.differ(
+                    f"record {position} says that {made_from} records had been applied when it was made."
+                )
             self._next = next(self._rows, None)
 
-
-def _compare_model(learner: Learner, one: Checkpoint, found: Replay) -> None:
-    found.generations += 1
-    ours = sha256(learner.model.to_bytes())
-    engine = one.summary.get("engine", fingerprint())
-    if ours != one.sha256 and engine == fingerprint():
-        found.differ(f"generation {one.generation}, at record {one.position}: the model is {one.sha256}, not {ours}.")
-    if learner.summary()["counts"] != one.summary["counts"]:
-        found.differ(f"generation {one.generation}, at record {one.position}: the counts of the join are others.")
+    def finish(self) -> None:
+        """Those of states that were not reached."""
+        for _ in self.made_at(sys.maxsize):
+            pass
 
 
 def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
@@ -200,6 +302,8 @@ def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
     found.largest = max(found.largest, difference)
     is_same_engine = body.get("engine") == fingerprint()
     found.exact += is_same_engine
+    if body["learned"] != learner.model.events:
+        found.differ(f"{where}: {body['learned']} events had been learned, it says, and not {learner.model.events}.")
     if difference > (0.0 if is_same_engine else TOLERANCE):
         found.differ(f"{where}: the pmf is {said.tolist()}, not {drawn.pmf.tolist()}.")
     elif drawn.draw != body["draw"] or (is_same_engine and drawn.action != body["action"]):

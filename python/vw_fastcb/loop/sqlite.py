@@ -454,9 +454,10 @@ class SqliteJournal:
         with self._read() as db:
             return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """What could not be learned up to the newest checkpoint."""
-        query = "SELECT position, reason FROM dead_letter WHERE since <= (SELECT max(generation) FROM generation)"
+    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
+        """What could not be learned up to a checkpoint, the newest unless given."""
+        upto = "(SELECT max(generation) FROM generation)" if generation is None else str(int(generation))
+        query = f"SELECT position, reason FROM dead_letter WHERE since <= {upto} ORDER BY since, rowid"
         with self._read() as db:
             return [DeadLetter(*row) for row in db.execute(query)]
 
@@ -628,21 +629,35 @@ def _roll_back(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
 
 
+# What SQLite's codes mean to users, where it is not that writing failed.
+_MEANINGS: dict[int, tuple[type[LoopError], str]] = {
+    sqlite3.SQLITE_FULL: (JournalFull, "there is no room for the journal {name!r}; nothing was stored. Make room."),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT),
+        (JournalRefused, "{name!r} is damaged, or not a journal ({problem}). Use a backup."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        (JournalRefused, "{name!r} cannot be written to ({problem})."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        (LoopError, "{name!r} was locked by another program for {patience:.0f} s; nothing was stored."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
+        (JournalRefused, "{name!r} is damaged: somebody has changed it ({problem}). Use a backup."),
+    ),
+}
+_FAILED = "writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, then open it again."
+
+
 def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
     if isinstance(problem, sqlite3.ProgrammingError):
         return LoopError(f"the journal {name!r} was closed.")
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return JournalFull(f"there is no room for the journal {name!r}; nothing was stored. Make room and try again.")
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return JournalRefused(f"{name!r} is damaged, or not a journal ({problem}). Use a backup.")
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return JournalRefused(f"{name!r} cannot be written to ({problem}).")
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LoopError(f"{name!r} was locked by another program for {_PATIENCE:.0f} s; nothing was stored.")
-    return JournalFailed(
-        f"writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, then open it again."
-    )
+    kind, text = _MEANINGS.get(code, (JournalFailed, _FAILED))
+    return kind(text.format(name=name, problem=problem, patience=_PATIENCE))
 
 
 def _check_same(draft: Draft, decision: Record) -> None:
@@ -658,9 +673,11 @@ def _check_same(draft: Draft, decision: Record) -> None:
 
 def _record(row: tuple[Any, ...]) -> Record:
     position, when, kind, event_id, of, value, reward_id, body = row
-    return Record(
-        position, when, KINDS[kind], event_id, of, value, reward_id, None if body is None else json.loads(body)
-    )
+    try:
+        content = None if body is None else json.loads(body)
+        return Record(position, when, KINDS[kind], event_id, of, value, reward_id, content)
+    except (ValueError, TypeError, IndexError) as problem:
+        raise JournalRefused(f"record {position} is damaged ({problem}). Use a backup.") from problem
 
 
 def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:

@@ -474,7 +474,10 @@ def test_an_event_is_erased(tmp_path):
         assert "context" not in record.body
         play(loop, 20, 30)
     assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
-    assert replayed(tmp_path / "loop.db").agrees
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees
+    assert found.gaps == [(22, 26)]
+    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 41, 20, 2)
 
 
 def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
@@ -584,6 +587,9 @@ def test_a_fork_has_to_open_the_loop_itself(tmp_path):
     ("settings", "said"),
     [
         ({"actions": []}, "expected a list of names"),
+        ({"actions": 0}, "expected 1 to 100,000"),
+        ({"actions": 10**9}, "expected 1 to 100,000"),
+        ({"actions": ["a", ""]}, "expected 1 to 256 characters"),
         ({"actions": "abc"}, "expected a list of names, a number, or None"),
         ({"wait": "soon"}, 'expected a time such as "10min"'),
         ({"wait": 0}, 'expected a time such as "10min"'),
