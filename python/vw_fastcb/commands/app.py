@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from vw_fastcb.bakeoff.command import app as bakeoff
+from vw_fastcb.commands import loop_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(bakeoff, name="bakeoff")
@@ -54,3 +55,6 @@ def demo(
     if picture.suffix.lower() != ".png" or not picture.parent.is_dir():
         raise typer.BadParameter(f"{picture} must end in .png and lie in a folder that exists.", param_hint="--picture")
     raise typer.Exit(run_demo(dataset, rounds, seed, picture, as_json))
+
+
+loop_app.register(app)
