@@ -36,23 +36,38 @@ std::vector<uint8_t> mask_of(const std::optional<std::vector<int64_t>>& excluded
   return mask;
 }
 
-// One decision in one call: action, probability, pmf, predictions, gamma, and copies of the context and of the chosen
-// action's features; of all actions' where learning reads them all.
-py::tuple decide(shared_learner& self, const py::handle& context, const py::handle& actions,
-    const std::optional<std::vector<int64_t>>& excluded, const optional_draw& draw)
+// The features of all actions of an event, of which there must be one; nothing where actions are fixed.
+std::optional<encoded_rows> actions_of_event(const shared_learner& self, const py::handle& actions)
+{
+  if (self.fixed_actions > 0) { return std::nullopt; }
+  auto features = self.actions.all(actions);
+  if (features.features.rows() == 0)
+  {
+    throw py::value_error("action features have no row; expected (A, d) with A at least 1.");
+  }
+  return features;
+}
+
+// Reads what a decision reads, with all its checks, and remembers what `decide` remembers of it: its columns and kinds.
+// With `alone`, the features are those of one action. Where anything is refused, nothing is remembered.
+void remember_one(shared_learner& self, const py::handle& context, const py::handle& actions, bool alone)
 {
   const auto row = self.contexts.one(context);
-  std::optional<encoded_rows> features;
+  const auto features =
+      alone && self.fixed_actions == 0 ? std::optional(self.actions.one(actions)) : actions_of_event(self, actions);
+  self.remember(row, features ? &*features : nullptr);
+}
+
+// One decision in one call: action, probability, pmf, predictions, gamma, and copies of the context and of the chosen
+// action's features; of all actions' where learning reads them all. Unless it is to `remember` their columns and kinds,
+// the decision leaves no trace.
+py::tuple decide(shared_learner& self, const py::handle& context, const py::handle& actions,
+    const std::optional<std::vector<int64_t>>& excluded, const optional_draw& draw, bool remember)
+{
+  const auto row = self.contexts.one(context);
+  const auto features = actions_of_event(self, actions);
   event_arrays events(row.features);
-  if (self.fixed_actions == 0)
-  {
-    features = self.actions.all(actions);
-    events.actions.features = features->features;
-    if (features->features.rows() == 0)
-    {
-      throw py::value_error("action features have no row; expected (A, d) with A at least 1.");
-    }
-  }
+  if (features) { events.actions.features = features->features; }
   const auto count = self.fixed_actions > 0 ? self.fixed_actions : events.actions.features.rows();
   const auto mask = mask_of(excluded, count);
   doubles pmf(static_cast<py::ssize_t>(count));
@@ -69,7 +84,7 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
       });
   freeze(pmf);
   freeze(predictions);
-  self.remember(row, features ? &*features : nullptr);
+  if (remember) { self.remember(row, features ? &*features : nullptr); }
   py::object kept = py::none();
   if (features) { kept = self.scores_before_learning ? features->all_kept() : features->kept(action); }
   return py::make_tuple(action, p[action], pmf, predictions, gamma, row.kept(0), kept);
@@ -253,7 +268,8 @@ void register_learner(py::module_& module)
       .def("kept_flags",
           [](shared_learner& self) { return self.locked([](array_learner& l) { return l.kept_flags(); }); })
       .def("remember", &shared_learner::remember, arg("contexts"), arg("actions").none(true))
-      .def("decide", &decide, arg("context"), arg("actions"), arg("excluded"), arg("draw"))
+      .def("remember_one", &remember_one, arg("context"), arg("actions"), arg("alone") = false)
+      .def("decide", &decide, arg("context"), arg("actions"), arg("excluded"), arg("draw"), arg("remember") = true)
       .def("learn_one", &learn_one, arg("context"), arg("actions"), arg("action"), arg("cost"), arg("weight"),
           arg("alone"))
       .def("predict", &predict, arg("contexts"), arg("actions").none(true), arg("first"), arg("excluded") = none)

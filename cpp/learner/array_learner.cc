@@ -107,7 +107,11 @@ array_learner::array_learner(const std::vector<std::string>& arguments, const st
 {
   _oracle = &VW::reductions::fastcb_oracle(*_all->l);
   _scores_spans = _fixed_actions == 0 && keeps_features(*_all) && _oracle->can_score_spans();
-  _nothing.fill(feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr), 0, 1.f);
+  const auto no_features = feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr);
+  _nothing.fill(no_features, 0, 1.f);
+  // VW's neural network draws its first weights when it is first asked. Asked now, no decision changes the model.
+  const bool is_new = !_all->options->was_supplied("initial_regressor");
+  if (_scores_before_learning && is_new) { score(no_features, {no_features}, 0); }
 }
 
 array_learner::~array_learner() = default;

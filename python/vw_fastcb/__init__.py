@@ -24,6 +24,7 @@ _processor.require_avx2()  # before the engine's first instruction
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import Decision, Decisions, FastCB, Simulation
+from vw_fastcb.loop import Loop, LoopDecision
 from vw_fastcb.pyvw import (
     AbstractLabel,
     ActionScore,
@@ -71,6 +72,8 @@ __all__ = [
     "ExampleNamespace",
     "FastCB",
     "LabelType",
+    "Loop",
+    "LoopDecision",
     "MulticlassLabel",
     "MulticlassProbabilitiesLabel",
     "MultilabelLabel",

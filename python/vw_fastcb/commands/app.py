@@ -13,6 +13,7 @@ from vw_fastcb.commands import loop_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(bakeoff, name="bakeoff")
+loop_app.register(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -57,4 +58,17 @@ def demo(
     raise typer.Exit(run_demo(dataset, rounds, seed, picture, as_json))
 
 
-loop_app.register(app)
+@app.command()
+def replay(
+    journal: Annotated[Path, typer.Argument(help="A journal of the loop.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+) -> None:
+    """Verify a journal: compute every probability and every model again, and name the first difference."""
+    from vw_fastcb.commands.replay import run_replay  # noqa: PLC0415, `fastcb --help` must not wait for it
+    from vw_fastcb.loop import LoopError  # noqa: PLC0415
+
+    try:
+        code = run_replay(journal, as_json)
+    except (LoopError, OSError) as problem:
+        raise typer.BadParameter(str(problem)) from problem
+    raise typer.Exit(code)

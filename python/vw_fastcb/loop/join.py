@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from vw_fastcb.loop.records import Record
 
@@ -17,8 +17,7 @@ Aggregation: TypeAlias = Literal["first", "last", "sum", "mean", "min", "max"]
 AGGREGATIONS: tuple[Aggregation, ...] = ("first", "last", "sum", "mean", "min", "max")
 
 
-@dataclass(frozen=True)
-class JoinSettings:
+class JoinSettings(NamedTuple):
     """How rewards are joined to decisions. A window keeps the settings that it was opened with.
 
     Attributes:
@@ -344,7 +343,7 @@ def _as_row(one: Window | Early) -> dict[str, Any]:
         "position": one.position,
         "event_id": one.event_id,
         "deadline": one.deadline,
-        "settings": astuple(one.settings),
+        "settings": one.settings,
         "activated": one.activated,
         "rewards": one.rewards,
         "value": one.value,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from vw_fastcb.loop.contexts import Features
+from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.join import Join, Learn
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, JournalRefused
 from vw_fastcb.loop.model import Model
@@ -124,7 +125,8 @@ class Learner:
 
     def summary(self) -> dict[str, Any]:
         """What a checkpoint says besides model and windows."""
-        return {"settings": self.settings.to_json(), "counts": asdict(self.join.counts)}
+        counts = asdict(self.join.counts)
+        return {"settings": self.settings.to_json(), "counts": counts, "engine": fingerprint()}
 
     # Inside
 

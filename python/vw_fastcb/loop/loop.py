@@ -225,7 +225,7 @@ class Loop:
         with self._worker.view() as view:
             settings = view.model.settings
             left_out = _excluded(settings, exclude, ids, table)
-            retired = view.settings.retired_numbers(settings)
+            retired = view.settings.retired_numbers
             drawn = view.model.decide(features, table, sorted({*left_out, *retired}), name)
             request = {
                 "context": features,

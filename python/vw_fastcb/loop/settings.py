@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from vw_fastcb.learner.engine import Engine
@@ -71,10 +72,10 @@ class LoopSettings:
         if checked.action_names is not None:
             plain |= {"action_names": list(checked.action_names), "n_actions": len(checked.action_names)}
         made = replace(self, learner=plain, **own)
-        made._check(checked)
+        made._check()
         return made
 
-    @property
+    @cached_property
     def model(self) -> Settings:
         """Those of the learner."""
         return Settings.checked({**DEFAULTS, **self.learner})
@@ -84,7 +85,7 @@ class LoopSettings:
         """What is observed: "reward", or "cost"."""
         return "reward" if self.learner.get("reward_range") is not None else "cost"
 
-    @property
+    @cached_property
     def join(self) -> JoinSettings:
         """Those that join rewards to decisions."""
         low, high = self.model.value_range
@@ -119,9 +120,10 @@ class LoopSettings:
                 "in retired."
             )
 
-    def retired_numbers(self, model: Settings) -> list[int]:
+    @cached_property
+    def retired_numbers(self) -> list[int]:
         """The numbers of the actions that are never drawn."""
-        return [model.action_number(one) for one in self.retired]
+        return [self.model.action_number(one) for one in self.retired]
 
     def to_json(self) -> dict[str, Any]:
         """As the journal keeps them."""
@@ -173,14 +175,15 @@ class LoopSettings:
             own["retired"] = tuple(sorted(retired, key=str))
         return own
 
-    def _check(self, model: Settings) -> None:
+    def _check(self) -> None:
+        model = self.model
         low, high = model.value_range
         if self.default is not None and not low <= self.default <= high:
             raise ValueError(f"default_{self.noun} is {self.default}; expected a {self.noun} in [{low}, {high}].")
         if model.n_actions is None:
             if self.retired:
                 raise ValueError("retired was given, but each decision brings its own actions; leave it out.")
-        elif len(set(self.retired_numbers(model))) == model.n_actions:
+        elif len(set(self.retired_numbers)) == model.n_actions:
             raise ValueError("every action is retired; expected at least one that may be drawn.")
 
 

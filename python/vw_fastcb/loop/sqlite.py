@@ -85,6 +85,10 @@ CREATE TABLE lease (epoch INTEGER NOT NULL, process TEXT NOT NULL, expires INTEG
 INSERT INTO lease VALUES (0, '', 0);
 """
 _RECORD = "SELECT position, time, kind, event_id, of, value, reward_id, body FROM record"
+_HEAD = (
+    "SELECT epoch, process, coalesce(position, 0), coalesce(time, 0) FROM lease "
+    "LEFT JOIN record ON position = (SELECT max(position) FROM record)"
+)
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
@@ -111,7 +115,7 @@ class SqliteJournal:
         if not self.path.exists():
             self._create(create)
         self._check_file()
-        self._db = _connect(self.path)
+        self._db = _connect(self.path, patience=0)  # see _begin
         self._reader = _connect(self.path)
 
     def close(self) -> None:
@@ -129,9 +133,9 @@ class SqliteJournal:
         is_fenced = False
         foreign: list[Record] = []
         with self._transaction():
-            if lease is not None and not self._holds(lease):
+            epoch, holder, before, last_time = self._db.execute(_HEAD).fetchone()
+            if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
                 lease, is_fenced = None, True
-            before, last_time = _last(self._db)
             now = max(last_time, self._clock())
             position = before
             for draft in drafts:
@@ -173,7 +177,7 @@ class SqliteJournal:
             case "tick" if lease is None:
                 raise Fenced("only the process that learns writes ticks.")
         record = Record(position, now, draft.kind, draft.event_id, of, draft.value, draft.reward_id, draft.body)
-        body = None if record.body is None else json.dumps(record.body, ensure_ascii=False, separators=(",", ":"))
+        body = None if record.body is None else _json(record.body)
         row = (position, now, _KIND[draft.kind], draft.event_id, of, draft.value, draft.reward_id, body)
         self._db.execute(_INSERT, row)
         return record, True
@@ -381,13 +385,17 @@ class SqliteJournal:
             raise UnknownEvent(f"there is no record {position}, or not any more.")
         return _record(found)
 
-    def decisions_by_state(self, first: int) -> Iterator[tuple[int, int]]:
-        """How many records each decision after a position had applied, and its position, in that order."""
+    def decisions_by_state(self, upto: int) -> Iterator[tuple[int | None, int]]:
+        """How many records had been applied when each decision was made, and its position, in that order.
+
+        None for those that were imported.
+        """
         query = (
-            "SELECT json_extract(body, '$.applied'), position FROM record WHERE kind = ? AND position > ? ORDER BY 1, 2"
+            "SELECT json_extract(body, '$.applied'), position FROM record "
+            f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path)) as db:
-            yield from db.execute(query, (_KIND["decision"], first))
+        with contextlib.closing(_connect(self.path)) as db, _explained(self.path):
+            yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
         """The records of a kind about an event."""
@@ -449,7 +457,6 @@ class SqliteJournal:
     def size(self) -> int:
         """Bytes on disk."""
         return sum(path.stat().st_size for path in _files(self.path) if path.exists())
-
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
@@ -532,9 +539,9 @@ class SqliteJournal:
 _FEATURES = ("context", "action_features", "erased")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
     # isolation_level=None: transactions are ours. Threads share connections under locks of ours.
-    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -547,7 +554,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _begin(db: sqlite3.Connection) -> None:
     """Waits for other processes in small steps; SQLite's own grow to a tenth of a second."""
     pause, end = 0.0001, time.monotonic() + _PATIENCE
-    db.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
             db.execute("BEGIN IMMEDIATE")
@@ -607,7 +613,9 @@ def _last(db: sqlite3.Connection) -> tuple[int, int]:
 
 def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
     rows = db.execute("SELECT generation, position, time, sha256, events, summary FROM generation ORDER BY generation")
-    return [Checkpoint(*row, json.loads(summary)) for *row, summary in rows]
+    return [
+        Checkpoint(g, position, when, sha, events, json.loads(body)) for g, position, when, sha, events, body in rows
+    ]
 
 
 def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
@@ -617,8 +625,7 @@ def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
     return {json.loads(body)["generation"] for (body,) in rows}
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def _files(path: Path) -> list[Path]:

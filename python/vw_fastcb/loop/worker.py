@@ -273,7 +273,9 @@ class Worker:
                 rows = list(learner.join.rows(sorted(touched)))
                 letters, learner.dead_letters = learner.dead_letters, []
                 updates, learner.updates = learner.updates, []
-                content = learner.model.to_bytes() if self._twin is None or updates is None else None
+                if updates is None:
+                    self._twin = None  # of a model that was replaced
+                content = learner.model.to_bytes() if self._twin is None else None
             try:
                 if content is None:
                     content = self._caught_up(updates or [], columns)
@@ -287,7 +289,7 @@ class Worker:
                     learner.updates = self._twin = None
                 raise
             with self._state:
-                if self._twin is None and learner.model.settings == learner.settings.model and content:
+                if self._twin is None and learner.updates is not None and content:
                     self._twin = Model(learner.model.settings, content)
                 self._generation, self._saved_position = one.generation, position
                 self._saved_at = time.monotonic()

@@ -1,0 +1,61 @@
+"""`fastcb replay`: whether a journal is what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from vw_fastcb.loop.replay import Replay, replay
+from vw_fastcb.loop.sqlite import SqliteJournal
+
+
+def run_replay(path: Path, as_json: bool) -> int:
+    """Replays a journal and says what was found. The exit code is 1 where something is not as the journal says."""
+    journal = SqliteJournal(path)
+    try:
+        bar = Progress(
+            TextColumn("replaying"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} records"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=as_json or not sys.stderr.isatty(),
+        )
+        with bar:
+            task = bar.add_task("", total=None)
+            found = replay(journal, lambda done, total: bar.update(task, completed=done, total=total))
+    finally:
+        journal.close()
+    if as_json:
+        print(json.dumps({**asdict(found), "agrees": found.agrees}))
+    else:
+        print("\n".join(_sentences(found)))
+    return 0 if found.agrees else 1
+
+
+def _sentences(found: Replay) -> list[str]:
+    start = "the first record" if found.start == 1 else f"the checkpoint after record {found.start:,}"
+    lines = [
+        f"Replayed {found.records:,} records from {start} on: {found.learned:,} events learned.",
+        f"Probabilities: {found.decisions:,} decisions computed again, {found.exact:,} of them compared bit for bit"
+        + (
+            f", the others within 1e-5 (largest difference {found.largest:.1e})"
+            if found.exact < found.decisions
+            else ""
+        )
+        + (
+            f"; {found.unchecked:,} could not be (imported, erased, or made before the start)."
+            if found.unchecked
+            else "."
+        ),
+        f"Models: {found.generations} checkpoints compared. In the end: {found.sha256 or 'nothing learned'}",
+    ]
+    if found.agrees:
+        return [*lines, "Everything is as the journal says."]
+    return [*lines, "The first difference:", *(f"  {one}" for one in found.differences)]

@@ -1,0 +1,201 @@
+"""Recomputes what a journal says happened: every probability, and every model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vw_fastcb.loop.fingerprint import fingerprint
+from vw_fastcb.loop.journal import Checkpoint, JournalRefused
+from vw_fastcb.loop.learner import Learner
+from vw_fastcb.loop.model import sha256
+from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.sqlite import SqliteJournal
+
+TOLERANCE = 1e-5  # of probabilities that another engine has computed, which rounds in float32
+_AHEAD = 2000  # records that are read before they are applied
+
+
+@dataclass
+class Replay:
+    """What a replay has found.
+
+    Attributes:
+        start: The position that it began after.
+        records: How many records were applied.
+        decisions: How many decisions were computed again.
+        exact: How many of them had to be equal bit for bit; the others were made by another engine.
+        unchecked: Decisions that could not be: imported, erased, or made from a state before the start.
+        generations: How many checkpoints were compared.
+        largest: The largest difference between two probabilities.
+        learned: How many events the model has learned in the end.
+        sha256: Of the model in the end.
+        counts: What has become of the records.
+        differences: What is not as the journal says, in words, the first one first; at most ten.
+    """
+
+    start: int
+    records: int = 0
+    decisions: int = 0
+    exact: int = 0
+    unchecked: int = 0
+    generations: int = 0
+    largest: float = 0.0
+    learned: int = 0
+    sha256: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything is as the journal says."""
+        return not self.differences
+
+    def differ(self, what: str) -> None:
+        """Notes something that is not as the journal says."""
+        if len(self.differences) < 10:
+            self.differences.append(what)
+
+
+def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda done, total: None) -> Replay:
+    """Applies the whole journal to a new learner and compares.
+
+    Args:
+        journal: The journal, which others may go on using.
+        progress: Told of the position that was reached and of the last one, now and then.
+
+    Returns:
+        What was found.
+    """
+    end = journal.last()[0]
+    checkpoints = journal.checkpoints()
+    learner = _first_state(journal, checkpoints)
+    found = Replay(start=learner.position)
+    generations = {one.position: one for one in checkpoints}
+    ahead = _Ahead(journal, learner.position, end)
+    decisions = _Decisions(journal, end, found)
+    while True:
+        if learner.position in generations:
+            _compare_model(learner, generations[learner.position], found)
+        for position in decisions.made_at(learner.position):
+            _compare_decision(learner, ahead.get(position), found)
+        record = ahead.next()
+        if record is None:
+            break
+        learner.apply(record)
+        found.records += 1
+        if found.records % 1000 == 0:
+            progress(learner.position, end)
+    progress(end, end)
+    found.learned, found.counts = learner.model.events, learner.summary()["counts"]
+    found.sha256 = sha256(learner.model.to_bytes())
+    return found
+
+
+def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learner:
+    """The first record, or the oldest checkpoint from which everything that is needed is still there."""
+    rollbacks = journal.of_kind("rollback")
+    targets = [(one.body or {})["position"] for one in rollbacks]
+    erased = [(one.of, one.position) for one in journal.of_kind("erasure")]
+    if journal.first() == 1 and not erased:
+        return Learner.begin(journal, next(journal.read()), snapshots=targets)
+    kept = {one.sha256 for one in checkpoints}
+    for one in checkpoints:
+        windows = journal.windows(one.generation)
+        waiting = {row["position"] for row in windows}
+        has_features = all(
+            one.position >= erasure or (decision <= one.position and decision not in waiting)
+            for decision, erasure in erased
+        )
+        has_models = all(
+            (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept | {""}
+            for back in rollbacks
+            if back.position > one.position
+        )
+        if has_features and has_models:
+            return Learner.at(journal, one, windows, snapshots=targets)
+    raise JournalRefused("the journal cannot be replayed: what is left of it does not reach back to a checkpoint.")
+
+
+class _Ahead:
+    """Records in their order, with a look at those that come later."""
+
+    def __init__(self, journal: SqliteJournal, after: int, upto: int) -> None:
+        self._journal = journal
+        self._records = journal.read(after, upto)
+        self._waiting: dict[int, Record] = {}
+        self._newest = after
+
+    def next(self) -> Record | None:
+        if not self._waiting and not self._read_one():
+            return None
+        return self._waiting.pop(next(iter(self._waiting)))
+
+    def get(self, position: int) -> Record:
+        while self._newest < position and len(self._waiting) < _AHEAD and self._read_one():
+            pass
+        return self._waiting.get(position) or self._journal.decision(position)
+
+    def _read_one(self) -> bool:
+        record = next(self._records, None)
+        if record is None:
+            return False
+        self._waiting[record.position] = record
+        self._newest = record.position
+        return True
+
+
+class _Decisions:
+    """The decisions of a journal, by the state that they were made from."""
+
+    def __init__(self, journal: SqliteJournal, end: int, found: Replay) -> None:
+        self._rows: Iterator[tuple[int | None, int]] = journal.decisions_by_state(end)
+        self._found = found
+        self._next = next(self._rows, None)
+
+    def made_at(self, applied: int) -> Iterator[int]:
+        """The positions of those that were made from a state."""
+        while self._next is not None and (self._next[0] is None or self._next[0] <= applied):
+            made_from, position = self._next
+            if made_from == applied:
+                yield position
+            else:
+                self._found.unchecked += 1
+            self._next = next(self._rows, None)
+
+
+def _compare_model(learner: Learner, one: Checkpoint, found: Replay) -> None:
+    found.generations += 1
+    ours = sha256(learner.model.to_bytes())
+    engine = one.summary.get("engine", fingerprint())
+    if ours != one.sha256 and engine == fingerprint():
+        found.differ(f"generation {one.generation}, at record {one.position}: the model is {one.sha256}, not {ours}.")
+    if learner.summary()["counts"] != one.summary["counts"]:
+        found.differ(f"generation {one.generation}, at record {one.position}: the counts of the join are others.")
+
+
+def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
+    body: dict[str, Any] = record.body or {}
+    if body.get("erased"):
+        found.unchecked += 1
+        return
+    excluded = {*body.get("exclude", ()), *learner.settings.retired_numbers}
+    assert record.event_id is not None
+    drawn = learner.model.decide(body["context"], body.get("action_features"), sorted(excluded), record.event_id)
+    said = np.array(body["pmf"])
+    found.decisions += 1
+    where = f"record {record.position}, event {record.event_id!r}"
+    if said.shape != drawn.pmf.shape:
+        found.differ(f"{where}: the pmf has {len(said)} actions, not {len(drawn.pmf)}.")
+        return
+    difference = float(np.abs(said - drawn.pmf).max())
+    found.largest = max(found.largest, difference)
+    is_same_engine = body.get("engine") == fingerprint()
+    found.exact += is_same_engine
+    if difference > (0.0 if is_same_engine else TOLERANCE):
+        found.differ(f"{where}: the pmf is {said.tolist()}, not {drawn.pmf.tolist()}.")
+    elif drawn.draw != body["draw"] or (is_same_engine and drawn.action != body["action"]):
+        found.differ(f"{where}: action {body['action']} was drawn with {body['draw']}, not {drawn.action}.")

@@ -1,0 +1,560 @@
+"""The loop as its users see it: one process, one file, a clock that the test sets."""
+
+import json
+import math
+import os
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+from loop.support import Clock, open_loop
+
+from vw_fastcb import FastCB, Loop
+from vw_fastcb.loop import (
+    Conflict,
+    JournalRefused,
+    LoopError,
+    SettingsDiffer,
+    UnknownEvent,
+)
+from vw_fastcb.loop.model import sha256
+from vw_fastcb.loop.replay import replay
+from vw_fastcb.loop.sqlite import SqliteJournal
+
+ACTIONS = ["politics", "sports", "music"]
+
+
+def replayed(path):
+    journal = SqliteJournal(path)
+    try:
+        return replay(journal)
+    finally:
+        journal.close()
+
+
+def play(loop, first, last, reward=lambda decision: float(decision.action == 1)):
+    for i in range(first, last):
+        decision = loop.decide({"user": f"u{i % 5}", "hour": i % 24}, event_id=f"e{i}")
+        loop.reward(f"e{i}", reward(decision))
+
+
+def test_a_decision_says_what_was_drawn(tmp_path):
+    with open_loop(tmp_path) as loop:
+        decision = loop.decide({"user": "Tom", "hour": 9}, event_id="e1")
+    assert decision.event_id == "e1"
+    assert decision.name == ACTIONS[decision.action]
+    assert decision.probability == decision.pmf[decision.action]
+    assert decision.pmf.dtype == np.float64
+    assert math.isclose(decision.pmf.sum(), 1, abs_tol=1e-12)
+
+
+def test_it_learns_and_goes_on_where_it_was(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 200)
+        pmf = loop.decide({"user": "u1", "hour": 3}, event_id="x").pmf
+        assert loop.status().learned == 200
+    with Loop.open(tmp_path / "loop.db") as loop:
+        assert loop.status().learned == 200
+        assert (loop.decide({"user": "u1", "hour": 3}, event_id="y").pmf == pmf).all()
+        assert pmf[1] > 0.8
+
+
+def test_a_model_of_two_halves_is_the_model_of_the_whole(tmp_path):
+    for name, cuts in (("whole", ()), ("halves", (50, 100, 101))):
+        clock = Clock()
+        loop = open_loop(tmp_path, name, clock=clock, seed=7)
+        for i in range(150):
+            if i in cuts:
+                loop.close()
+                loop = Loop.open(tmp_path / name, clock=clock)
+            clock.now += 10
+            play(loop, i, i + 1)
+        loop.close()
+    whole, halves = (replayed(tmp_path / name) for name in ("whole", "halves"))
+    assert whole.agrees and halves.agrees
+    assert whole.sha256 == halves.sha256
+
+
+def test_the_model_is_the_one_that_a_learner_would_have(tmp_path):
+    with open_loop(tmp_path, seed=7) as loop:
+        twin = FastCB(action_names=ACTIONS, reward_range=(0, 1), seed=7)
+        for i in range(100):
+            context = {"user": f"u{i % 5}", "hour": i % 24}
+            decision = loop.decide(context, event_id=f"e{i}")
+            mine = twin.decide(context, event_id=f"e{i}")
+            assert mine.action == decision.action
+            assert (mine.pmf == decision.pmf).all()
+            loop.reward(f"e{i}", decision.action / 2)
+            twin.learn(mine, mine.action / 2)
+        assert loop.model().to_bytes() == twin.to_bytes()
+
+
+def test_the_copy_of_the_model_is_a_copy(tmp_path):
+    with open_loop(tmp_path) as loop:
+        assert loop.model().events_ == 0
+        play(loop, 0, 10)
+        copy = loop.model()
+        assert copy.events_ == 10
+        assert copy.action_names == ACTIONS
+        copy.learn_event({"user": "u1", "hour": 1}, "music", reward=1)
+        assert loop.status().learned == 10
+
+
+def test_the_same_request_gets_the_same_answer_and_another_one_is_a_conflict(tmp_path):
+    with open_loop(tmp_path) as loop:
+        first = loop.decide({"user": "Tom"}, event_id="e1")
+        play(loop, 10, 60)
+        again = loop.decide({"user": "Tom"}, event_id="e1")
+        assert (again.action, again.probability, again.generation) == (first.action, first.probability, 0)
+        assert (again.pmf == first.pmf).all()
+        for other in ({"context": {"user": "Anna"}}, {"exclude": [1]}, {"activate": False}):
+            with pytest.raises(Conflict, match="about something else"):
+                loop.decide(**{"context": {"user": "Tom"}, "event_id": "e1", **other})
+        assert loop.status().counts["decisions"] == 51
+
+
+def test_a_reward_with_an_id_counts_once(tmp_path):
+    with open_loop(tmp_path, aggregation="sum", reward_range=(0, 10)) as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+        for _ in range(3):
+            loop.reward("e1", 2, reward_id="r1")
+        loop.reward("e1", 2, reward_id="r2")
+        for _ in range(2):
+            loop.reward("e1", 1)
+        with pytest.raises(Conflict, match="was 2.0 before and is 3.0 now"):
+            loop.reward("e1", 3, reward_id="r1")
+        assert loop.status().counts["rewards"] == 4
+
+
+def test_a_reward_may_come_before_its_decision(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+        loop.reward("e1", 1)
+        loop.reward("lost", 1)
+        assert loop.status().early == 2
+        clock.now += 1000
+        loop.decide({"user": "Tom"}, event_id="e1")
+        assert loop.status().learned == 1
+        clock.now += 1001
+        loop.tick()
+        status = loop.status()
+        assert (status.early, status.open) == (0, 0)
+        assert (status.counts["orphans"], status.counts["learned"]) == (1, 1)
+
+
+def test_without_activation_nothing_is_learned(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0) as loop:
+        for name in ("used", "unused"):
+            loop.decide({"user": "Tom"}, event_id=name, activate=False)
+            loop.reward(name, 1)
+        assert loop.status().learned == 0
+        for _ in range(2):
+            loop.activate("used")
+        assert loop.status().learned == 1
+        clock.now += 1001
+        loop.tick()
+        loop.activate("unused")
+        counts = loop.status().counts
+        assert (counts["learned"], counts["learned_defaults"], counts["unactivated"], counts["late"]) == (1, 0, 1, 1)
+
+
+def test_the_default_is_learned_when_no_reward_came(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0.25) as loop:
+        decision = loop.decide({"user": "Tom"}, event_id="e1")
+        clock.now += 1000
+        loop.tick()
+        assert loop.status().learned == 0
+        clock.now += 1
+        loop.tick()
+        loop.reward("e1", 1)
+        assert loop.status().counts["late"] == 1
+        twin = FastCB(action_names=ACTIONS, reward_range=(0, 1), seed=3)
+        twin.learn_event({"user": "Tom"}, decision.action, reward=0.25)
+        assert loop.model().to_bytes() == twin.to_bytes()
+
+
+def test_a_sum_outside_the_range_is_a_dead_letter(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s", aggregation="sum") as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+        loop.reward("e1", 0.75)
+        loop.reward("e1", 0.75)
+        clock.now += 1001
+        loop.tick()
+        assert loop.status().dead_letters == 1
+        (letter,) = loop.dead_letters()
+        assert "sum of 2 rewards is 1.5" in letter.reason
+        loop.checkpoint()
+        assert loop.dead_letters() == [letter]
+        assert loop.status().counts["rejected"] == 1
+    with Loop.open(tmp_path / "loop.db") as loop:
+        assert loop.dead_letters() == [letter]
+
+
+def test_excluded_and_retired_actions_are_never_drawn(tmp_path):
+    with open_loop(tmp_path, retired=["music"]) as loop:
+        for i in range(50):
+            decision = loop.decide({"user": "Tom"}, exclude=["politics"] if i % 2 else None)
+            assert decision.pmf[2] == 0
+            assert decision.pmf[0] == (0 if i % 2 else 0.5)
+        with pytest.raises(ValueError, match="no action"):
+            loop.decide({"user": "Tom"}, exclude=["politics", "sports"])
+        with pytest.raises(ValueError, match="unknown"):
+            loop.decide({"user": "Tom"}, exclude=["weather"])
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_actions_bring_their_features(tmp_path):
+    with open_loop(tmp_path, actions=None) as loop:
+        for i in range(60):
+            features = [{"topic": "sports", "price": i % 3}, {"topic": "music", "price": 2}]
+            decision = loop.decide(
+                {"user": {"name": "Tom", "tags": ["fan", "new"]}},
+                features,
+                action_ids=["s", "m"],
+                exclude=["m"] if i % 10 == 9 else None,
+                event_id=f"e{i}",
+            )
+            assert decision.name == "sm"[decision.action]
+            loop.reward(f"e{i}", decision.action)
+        assert decision.pmf.tolist() == [1, 0]
+        record = loop._worker.journal.find("e0")[0]
+        assert record.body["context"] == {"user.name": "Tom", "user.tags=fan": 1, "user.tags=new": 1}
+        with pytest.raises(ValueError, match="action_features are missing"):
+            loop.decide({"user": "Tom"})
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees and found.decisions == 60
+
+
+def test_contexts_may_be_arrays(tmp_path):
+    rng = np.random.default_rng(0)
+    with open_loop(tmp_path, actions=4) as loop:
+        for i in range(40):
+            decision = loop.decide(rng.normal(size=6), event_id=f"e{i}")
+            loop.reward(f"e{i}", decision.action / 3)
+        with pytest.raises(ValueError, match="have 5 columns; expected 6"):
+            loop.decide(rng.normal(size=5))
+        with pytest.raises(ValueError, match="finite"):
+            loop.decide([math.inf] * 6)
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_a_column_keeps_its_kind(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({"age": 31}, event_id="e1")
+        with pytest.raises(ValueError, match="age"):
+            loop.decide({"age": "old"}, event_id="e2")
+        loop.decide({"age": 32, "city": "Rome"}, event_id="e2")
+    with Loop.open(tmp_path / "loop.db") as loop, pytest.raises(ValueError, match="city"):
+        loop.decide({"city": 3})
+
+
+def test_a_decision_that_was_refused_leaves_no_trace(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 20)
+        before = loop.model().to_bytes(), loop.status().position
+        for bad in ({"new": "x", "hour": "late"}, {"x": math.inf}, {"x": object()}, {"x": "\ud800"}, "text", 3, None):
+            with pytest.raises((ValueError, TypeError)):
+                loop.decide(bad)
+        for bad in (math.nan, math.inf, 1.5, -1, "1", None, True):
+            with pytest.raises(ValueError, match="expected a"):
+                loop.reward("e1", bad)
+        for bad in ("", "x" * 257, None, 1.5, "a\0b", "\udc00", b"e1"):
+            with pytest.raises((ValueError, TypeError), match="event_id"):
+                loop.reward(bad, 1)
+        assert before == (loop.model().to_bytes(), loop.status().position)
+        loop.decide({"new": 3}, event_id="new")
+
+
+def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock) as loop:
+        play(loop, 0, 30)
+        good = loop.checkpoint()
+        content = loop.model().to_bytes()
+        loop.decide({"user": "u9", "hour": 1}, event_id="waiting")
+        play(loop, 30, 60)
+        loop.checkpoint()
+        loop.rollback(good)
+        assert loop.model().to_bytes() == content
+        assert loop.status().learned == 30
+        loop.reward("waiting", 1)
+        assert loop.status().learned == 31
+        with pytest.raises(UnknownEvent, match="generation 99 is not kept; expected one of"):
+            loop.rollback(99)
+        after = loop.model().to_bytes()
+    with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
+        assert loop.model().to_bytes() == after
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees and found.sha256 == sha256(after)
+
+
+def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="10s") as loop:
+        loop.decide({"user": "Tom"}, event_id="old")
+    path = tmp_path / "loop.db"
+    with pytest.raises(SettingsDiffer, match="wait is 10000 in the journal and 1000 here"):
+        Loop.open(path, wait="1s", clock=clock)
+    with Loop.open(path, wait="1s", default_reward=0, epsilon=0.3, gamma_scale=1, change=True, clock=clock) as loop:
+        decision = loop.decide({"user": "Tom"}, event_id="new")
+        assert decision.pmf.min() >= 0.1
+        clock.now += 1001
+        loop.tick()
+        assert loop.status().counts["learned_defaults"] == 1
+        clock.now += 9000
+        loop.tick()
+        counts = loop.status().counts
+        assert (counts["learned_defaults"], counts["unrewarded"]) == (1, 1)
+    with Loop.open(path, wait="1s", epsilon=0.3, clock=clock):
+        pass
+    assert replayed(path).agrees
+
+
+def test_settings_that_mean_other_weights_relearn_or_begin_afresh(tmp_path):
+    with open_loop(tmp_path, learning_rate=0.1) as loop:
+        play(loop, 0, 80)
+    path = tmp_path / "loop.db"
+    with pytest.raises(SettingsDiffer, match="relearn=True"):
+        Loop.open(path, learning_rate=1, change=True)
+    with Loop.open(path, learning_rate=1, change=True, relearn=True) as loop:
+        twin = FastCB(action_names=ACTIONS, reward_range=(0, 1), learning_rate=1, seed=3)
+        for record in loop._worker.journal.read():
+            if record.kind == "decision":
+                action = record.body["action"]
+                twin.learn_event(record.body["context"], action, reward=float(action == 1))
+        assert loop.model().to_bytes() == twin.to_bytes()
+        assert loop.status().learned == 80
+    assert replayed(path).agrees
+    with Loop.open(path, learning_rate=2, change=True, relearn=False) as loop:
+        assert loop.status().learned == 0
+        play(loop, 100, 110)
+        assert loop.status().learned == 10
+    assert replayed(path).agrees
+
+
+def test_actions_are_added_at_the_end(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 40)
+    path = tmp_path / "loop.db"
+    for wrong in (ACTIONS[:2], ACTIONS[::-1], ["weather", *ACTIONS]):
+        with pytest.raises(SettingsDiffer, match="expected \\['politics', 'sports', 'music'\\] first"):
+            Loop.open(path, actions=wrong, change=True, relearn=True)
+    with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
+        decision = loop.decide({"user": "u1", "hour": 2})
+        assert len(decision.pmf) == 4
+        assert loop.status().learned == 40
+    assert replayed(path).agrees
+
+
+def test_a_settings_change_needs_the_same_kind_of_outcome_and_of_actions(tmp_path):
+    open_loop(tmp_path).close()
+    for wrong, said in (({"cost_range": (0, 1)}, "holds rewards"), ({"actions": None}, "journals of their own")):
+        with pytest.raises(SettingsDiffer, match=said):
+            Loop.open(tmp_path / "loop.db", **wrong, change=True, relearn=True)
+
+
+def test_costs_instead_of_rewards(tmp_path):
+    clock = Clock()
+    path = tmp_path / "costs.db"
+    with Loop.open(path, actions=3, cost_range=(0, 5), default_cost=5, wait="1s", clock=clock) as loop:
+        loop.decide([1.0, 2.0], event_id="e1")
+        loop.cost("e1", 4)
+        with pytest.raises(ValueError, match="reward\\(\\) was called, but this is a loop of costs"):
+            loop.reward("e1", 4)
+        assert loop.status().learned == 1
+    with pytest.raises(ValueError, match="expected default_cost"):
+        Loop.open(tmp_path / "new.db", actions=3, cost_range=(0, 5), default_reward=5)
+
+
+def test_an_event_is_erased(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock) as loop:
+        play(loop, 0, 10)
+        loop.decide({"user": "secret-name"}, event_id="open")
+        loop.decide({"user": "secret-name", "hour": 4}, event_id="learned")
+        loop.reward("learned", 1)
+        for name in ("open", "learned", "learned"):
+            loop.erase(name)
+        with pytest.raises(UnknownEvent, match="no event 'never'"):
+            loop.erase("never")
+        with pytest.raises(Conflict, match="erased"):
+            loop.decide({"user": "secret-name"}, event_id="open")
+        loop.reward("open", 1)
+        assert loop.status().counts["erased"] == 1
+        assert loop.status().learned == 11
+        record = loop._worker.journal.find("learned")[0]
+        assert record.body["erased"] is True
+        assert "context" not in record.body
+        play(loop, 20, 30)
+    assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
+    clock = Clock()
+    options = {"clock": clock, "wait": "1s", "retention": "1min", "keep_generations": 2}
+    with open_loop(tmp_path, **options) as loop:
+        for i in range(12):
+            play(loop, 10 * i, 10 * i + 10)
+            clock.now += 10_000
+            loop.tick()
+            loop.checkpoint()
+        assert len(loop.generations()) == 2
+        journal = loop._worker.journal
+        assert journal.first() > 100
+        assert loop.status().learned == 120
+        # Its id is new again.
+        assert loop.decide({"user": "other"}, event_id="e0").event_id == "e0"
+        content = loop.model().to_bytes()
+    with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
+        assert loop.model().to_bytes() == content
+        assert loop.status().counts["decisions"] == 121
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees and found.start > 1
+
+
+def test_threads_share_commits_and_nothing_is_lost(tmp_path):
+    with open_loop(tmp_path) as loop:
+        problems = []
+
+        def work(number):
+            try:
+                for i in range(30):
+                    name = f"t{number}-{i}"
+                    decision = loop.decide({"user": f"u{number}", "hour": i}, event_id=name)
+                    loop.reward(name, float(decision.action == 1))
+            except Exception as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            loop.checkpoint()
+        for thread in threads:
+            thread.join()
+        assert not problems
+        status = loop.status()
+        assert (status.counts["decisions"], status.learned, status.lag) == (480, 480, 0)
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees and found.decisions == 480
+
+
+def test_a_second_loop_decides_from_the_newest_checkpoint_and_takes_over(tmp_path):
+    with open_loop(tmp_path) as learner:
+        play(learner, 0, 50)
+        learner.checkpoint()
+        with Loop.open(tmp_path / "loop.db", learn=False) as decider:
+            assert decider.status().role == "decider"
+            assert decider.status().learned == 50
+            decision = decider.decide({"user": "u1", "hour": 1}, event_id="there")
+            decider.reward("there", 1)
+            learner.decide({"user": "u1", "hour": 1})  # its commit brings the others' records, too
+            assert learner.status().learned == 51
+            with pytest.raises(LoopError, match="only the process that learns"):
+                decider.checkpoint()
+            assert decision.generation == 1
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_a_clock_that_goes_back_does_not_turn_the_journal_back(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+        clock.now -= 60_000
+        loop.decide({"user": "Tom"}, event_id="e2")
+        times = [record.time for record in loop._worker.journal.read()]
+        assert times == sorted(times)
+        status = loop.status()
+        assert not status.ready
+        assert "60000 ms ahead" in status.problems[0]
+        assert json.dumps(status.to_dict())
+
+
+def test_a_fork_has_to_open_the_loop_itself(tmp_path):
+    loop = open_loop(tmp_path)
+    loop.decide({"user": "Tom"})
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            loop.decide({"user": "Tom"})
+        except LoopError as problem:
+            os.write(writer, str(problem).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"is a fork of it; open it here" in os.read(reader, 1000)
+    loop.decide({"user": "Tom"})
+    loop.close()
+    with pytest.raises(LoopError, match="was closed"):
+        loop.decide({"user": "Tom"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"actions": []}, "expected a list of names"),
+        ({"actions": "abc"}, "expected a list of names, a number, or None"),
+        ({"wait": "soon"}, 'expected a time such as "10min"'),
+        ({"wait": 0}, 'expected a time such as "10min"'),
+        ({"aggregation": "median"}, "expected one of first, last"),
+        ({"default_reward": 2}, r"expected a reward in \[0.0, 1.0\]"),
+        ({"default_cost": 1}, "expected default_reward"),
+        ({"retired": ["weather"]}, "unknown"),
+        ({"retired": ACTIONS}, "every action is retired"),
+        ({"retention": "x"}, 'expected a time such as "10min"'),
+        ({"vw_args": "--no_such_flag"}, "no_such_flag"),
+        ({"epsilon": 2}, "epsilon is 2"),
+        ({"keep_generations": 0}, "keep_generations is 0"),
+    ],
+)
+def test_wrong_settings_are_refused_and_leave_no_file(tmp_path, settings, said):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=said):
+        open_loop(tmp_path, **settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_that_is_not_there_is_made_only_from_actions(tmp_path):
+    with pytest.raises(FileNotFoundError, match="to make one, give actions"):
+        Loop.open(tmp_path / "loop.db")
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        Loop.open(tmp_path / "no" / "loop.db", actions=3)
+
+
+def test_what_is_no_journal_is_refused_and_left_as_it_was(tmp_path):
+    open_loop(tmp_path).close()
+    whole = (tmp_path / "loop.db").read_bytes()
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE t (x)")
+    db.close()
+    newer = tmp_path / "newer.db"
+    newer.write_bytes(whole)
+    with sqlite3.connect(newer) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    contents = {
+        "empty": b"",
+        "text": b"hello world, this is no database at all" * 100,
+        "truncated": whole[: len(whole) // 2],
+        "header": whole[:100],
+        "scrambled": whole[:4096] + bytes(len(whole) - 4096),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    for name in (*contents, "foreign.db", "newer.db"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(JournalRefused):
+            Loop.open(tmp_path / name, actions=3)
+        assert (tmp_path / name).read_bytes() == before
+    with pytest.raises(JournalRefused, match="not a regular file"):
+        Loop.open(tmp_path, actions=3)
+    stale = tmp_path / "gone.db-wal"
+    stale.write_bytes(b"x")
+    with pytest.raises(JournalRefused, match="put both back, or none"):
+        Loop.open(tmp_path / "gone.db", actions=3)
