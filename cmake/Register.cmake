@@ -60,6 +60,13 @@ set(place "  if (options.was_supplied(\"eval\")) { return nullptr; }\n")
 patch_vw(core/src/reductions/cb/cb_to_cb_adf.cc "${place}"
   "  fastcb_check_flags(options);\n${place}  if (options.was_supplied(\"fastcb\") && !options.was_supplied(\"cb_explore_adf\")) { return nullptr; }\n")
 
+# Gamma may be given anew with a model.
+set(place "  auto parsed_model_command_line = parse_model_command_line_legacy(strings);\n")
+patch_vw(core/src/parse_args.cc "${place}"
+  "${place}  VW::reductions::fastcb_prefer_new_gamma(parsed_model_command_line, options);\n")
+set(place "#include \"vw/core/parse_args.h\"\n")
+patch_vw(core/src/parse_args.cc "${place}" "${place}${include_fastcb}")
+
 # cbify knows the range of the costs it makes.
 set(place "  if (data->use_adf && (options.was_supplied(\"regcb\")")
 patch_vw(core/src/reductions/cb/cbify.cc "${place}"

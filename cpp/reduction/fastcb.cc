@@ -11,6 +11,16 @@
 
 void VW::reductions::fastcb_check_flags(const VW::config::options_i& options) { vw_fastcb::refuse_flags(options); }
 
+void VW::reductions::fastcb_prefer_new_gamma(
+    std::unordered_map<std::string, std::vector<std::string>>& kept, const VW::config::options_i& given)
+{
+  if (kept.count("fastcb") == 0) { return; }
+  for (const char* flag : {"gamma_scale", "gamma_exponent"})
+  {
+    if (given.was_supplied(flag)) { kept.erase(flag); }
+  }
+}
+
 void VW::reductions::fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float loss1, bool flip_sign)
 {
   if (!options.was_supplied("fastcb")) { return; }

@@ -4,6 +4,9 @@
 #include "vw/core/vw_fwd.h"
 
 #include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 namespace vw_fastcb
 {
@@ -22,6 +25,11 @@ std::shared_ptr<VW::LEARNER::learner> cb_explore_fastcb_setup(VW::setup_base_i& 
 
 // Refuses flags that cannot be combined with --fastcb, before the reductions they belong to act on them.
 void fastcb_check_flags(const VW::config::options_i& options);
+
+// Takes the flags that were given anew out of those that a model of FastCB keeps, before VW compares the two: gamma may
+// change from one run to the next, but SquareCB declares the same flags, and there it may not.
+void fastcb_prefer_new_gamma(
+    std::unordered_map<std::string, std::vector<std::string>>& kept, const VW::config::options_i& given);
 
 // cbify makes costs between loss0 and loss1 (their negatives with --flip_loss_sign). Tells FastCB so, if it is used and
 // the user did not declare another range.

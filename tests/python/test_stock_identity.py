@@ -36,6 +36,10 @@ COMMANDS: dict[str, list[str]] = {
     "regcbopt": [ADF + "--regcbopt --cb_min_cost -1 --cb_max_cost 2"],
     "squarecb": [ADF + "--squarecb -q ua"],
     "squarecb, its flags": [ADF + "--squarecb --gamma_scale 50 --gamma_exponent 0.4 --epsilon 0.1"],
+    "squarecb, resumed with its gamma": [
+        ADF + "--squarecb --gamma_scale 50",
+        "-i {out}/model --gamma_scale 50 --gamma_exponent 0.4 -d {data}/adf.txt -p {out}/p2.txt -f {out}/model2",
+    ],
     "squarecb elim": [ADF + "--squarecb --elim --cb_min_cost 0 --cb_max_cost 1"],
     "softmax": [ADF + "--softmax --lambda 5"],
     "rnd": [ADF + "--rnd 2 --rnd_alpha 0.2 --rnd_invlambda 0.3 --epsilon 0.05"],

@@ -10,13 +10,14 @@ _Item = TypeVar("_Item")
 
 
 class _Ticket(Generic[_Item]):
-    """One caller's items, and a lock that is free once it is the caller's turn."""
+    """One caller's items, and a lock that is free once they are committed or the caller is to commit."""
 
-    __slots__ = ("is_done", "items", "turn")
+    __slots__ = ("is_done", "items", "leads", "turn")
 
     def __init__(self, items: list[_Item]) -> None:
         self.items = items
         self.is_done = False
+        self.leads = False
         self.turn = threading.Lock()
         self.turn.acquire()
 
@@ -27,7 +28,7 @@ class SharedCommits(Generic[_Item]):
     There is no thread for it: a lone caller commits by itself, and of many the first one waiting does.
 
     Args:
-        commit: Commits items of one or more callers. It must not raise; outcomes are set on the items.
+        commit: Commits items of one or more callers. Outcomes are set on the items.
     """
 
     def __init__(self, commit: Callable[[list[_Item]], None]) -> None:
@@ -41,10 +42,14 @@ class SharedCommits(Generic[_Item]):
         ticket = _Ticket(items)
         with self._mutex:
             self._waiting.append(ticket)
-            leads = not self._is_busy
+            ticket.leads = not self._is_busy
             self._is_busy = True
-        if not leads:
-            ticket.turn.acquire()
+        if not ticket.leads:
+            try:
+                ticket.turn.acquire()
+            except BaseException:  # Ctrl-C
+                self._give_up(ticket)
+                raise
         if not ticket.is_done:
             self._lead()
 
@@ -54,11 +59,24 @@ class SharedCommits(Generic[_Item]):
         try:
             self._commit([item for ticket in tickets for item in ticket.items])
         finally:
-            with self._mutex:
-                following = self._waiting[0] if self._waiting else None
-                self._is_busy = following is not None
             for ticket in tickets:
                 ticket.is_done = True
-                ticket.turn.release() if ticket.turn.locked() else None
-            if following is not None:
-                following.turn.release()
+                if not ticket.leads:
+                    ticket.turn.release()
+            with self._mutex:
+                self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Lets the first one waiting commit next."""
+        self._is_busy = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].turn.release()
+
+    def _give_up(self, ticket: _Ticket[_Item]) -> None:
+        """Takes back items that nobody waits for any more, unless they are being committed already."""
+        with self._mutex:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+                if ticket.leads:
+                    self._hand_on()

@@ -60,8 +60,7 @@ class Window:
     learned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Early:
+class Early(NamedTuple):
     """A reward, or an activation (whose value is None), whose decision is not known yet."""
 
     position: int
@@ -70,8 +69,7 @@ class Early:
     value: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Learn:
+class Learn(NamedTuple):
     """The decision at `position` is to learn `value`, now."""
 
     position: int
@@ -79,8 +77,7 @@ class Learn:
     is_default: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(NamedTuple):
     """The decision at `position` cannot be learned."""
 
     position: int

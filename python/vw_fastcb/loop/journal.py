@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from vw_fastcb.loop.records import Kind, Record
 
@@ -44,7 +44,7 @@ class Fenced(LoopError):
     """Another process has taken over learning. Nothing of what this one wanted to commit was stored."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Draft:
     """A record that is to be written, and what came of it.
 
@@ -73,7 +73,7 @@ class Draft:
     problem: Exception | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Task:
     """Something that only the holder of the lease may write.
 
@@ -86,8 +86,7 @@ class Task:
     problem: Exception | None = None
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What a commit has brought.
 
     Attributes:

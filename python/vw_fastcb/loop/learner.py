@@ -125,8 +125,13 @@ class Learner:
 
     def summary(self) -> dict[str, Any]:
         """What a checkpoint says besides model and windows."""
-        counts = asdict(self.join.counts)
-        return {"settings": self.settings.to_json(), "counts": counts, "engine": fingerprint()}
+        return {
+            "settings": self.settings.to_json(),
+            "counts": asdict(self.join.counts),
+            "open": len(self.join.windows),
+            "early": sum(map(len, self.join.early.values())),
+            "engine": fingerprint(),
+        }
 
     # Inside
 

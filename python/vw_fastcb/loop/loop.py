@@ -222,7 +222,8 @@ class Loop:
         table = None if action_features is None else action_features_of(action_features)
         ids = _action_ids(action_ids, table)
         name = uuid.uuid4().hex if event_id is None else checked_id(event_id)
-        with self._worker.view() as view:
+        with self._worker.state:
+            view = self._worker.view()
             settings = view.model.settings
             left_out = _excluded(settings, exclude, ids, table)
             retired = view.settings.retired_numbers
@@ -292,8 +293,7 @@ class Loop:
         self._check_open()
         name = checked_id(event_id)
         label = None if reward_id is None else checked_id(reward_id, "reward_id")
-        with self._worker.view() as view:
-            settings = view.settings
+        settings = self._worker.settings
         if settings.noun != noun:
             raise ValueError(
                 f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
@@ -316,7 +316,8 @@ class Loop:
             A copy: what it learns, the loop does not.
         """
         self._check_open()
-        with self._worker.view() as view:
+        with self._worker.state:
+            view = self._worker.view()
             content, settings = view.model.to_bytes(), view.settings
         return FastCB(**settings.learner_arguments()) if not content else FastCB.from_bytes(content)
 
@@ -355,8 +356,7 @@ class Loop:
         """
         self._check_open()
         kept = {one.generation: one for one in self.generations()}
-        with self._worker.view() as view:
-            settings = view.settings
+        settings = self._worker.settings
         if generation in kept:
             then = LoopSettings.from_json(kept[generation].summary["settings"])
             other = [name for name in settings.differences(then) if name not in KEEPING]
@@ -483,10 +483,8 @@ def open_journal(
         )
     made = LoopSettings.new(settings)
     made.try_out()
-    journal = SqliteJournal(text, create=True, clock=clock)
-    # Where another process was faster, its settings are there, and are compared with these.
-    journal.write([Draft("settings", body={"settings": made.to_json()})], [])
-    return journal
+    # Where another process is faster, its settings are there, and are compared with these.
+    return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
 
 
 def current_settings(journal: SqliteJournal) -> tuple[LoopSettings, int]:

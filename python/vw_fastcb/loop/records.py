@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["decision", "activation", "reward", "tick", "rollback", "settings", "erasure"]
 KINDS: tuple[Kind, ...] = ("decision", "activation", "reward", "tick", "rollback", "settings", "erasure")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record of a journal.
 
     Attributes:

@@ -103,6 +103,7 @@ def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learn
     if journal.first() == 1 and not erased:
         return Learner.begin(journal, next(journal.read()), snapshots=targets)
     kept = {one.sha256 for one in checkpoints}
+    first = journal.first()
     for one in checkpoints:
         windows = journal.windows(one.generation)
         waiting = {row["position"] for row in windows}
@@ -115,7 +116,11 @@ def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learn
             for back in rollbacks
             if back.position > one.position
         )
-        if has_features and has_models:
+        has_records = all(
+            not (change.body or {}).get("relearn_from") or (change.body or {})["relearn_from"] >= first
+            for change in journal.of_kind("settings", one.position)
+        )
+        if has_features and has_models and has_records:
             return Learner.at(journal, one, windows, snapshots=targets)
     raise JournalRefused("the journal cannot be replayed: what is left of it does not reach back to a checkpoint.")
 

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import secrets
 import sqlite3
 import threading
@@ -60,6 +61,7 @@ CREATE TABLE record (
 CREATE INDEX decision_by_event ON record (event_id) WHERE kind = {_KIND["decision"]};
 CREATE INDEX activation_by_event ON record (event_id) WHERE kind = {_KIND["activation"]};
 CREATE INDEX erasure_by_event ON record (event_id) WHERE kind = {_KIND["erasure"]};
+CREATE INDEX erasure ON record (position) WHERE kind = {_KIND["erasure"]};
 CREATE INDEX reward_by_id ON record (event_id, reward_id) WHERE reward_id IS NOT NULL;
 CREATE INDEX rollback ON record (position) WHERE kind = {_KIND["rollback"]};
 CREATE INDEX settings ON record (position) WHERE kind = {_KIND["settings"]};
@@ -89,6 +91,10 @@ _HEAD = (
     "SELECT epoch, process, coalesce(position, 0), coalesce(time, 0) FROM lease "
     "LEFT JOIN record ON position = (SELECT max(position) FROM record)"
 )
+_DECISION_OF = (
+    "SELECT position, time FROM record "
+    f"WHERE event_id = ? AND kind = {_KIND['decision']} ORDER BY position DESC LIMIT 1"
+)
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
@@ -99,12 +105,12 @@ class SqliteJournal:
 
     Args:
         path: The file.
-        create: Whether to make it if it is not there.
+        first: The first record of a journal that is not there yet, its settings.
         clock: The time in milliseconds; the machine's unless given.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, create: bool = False, clock: Callable[[], int] | None = None
+        self, path: str | os.PathLike[str], *, first: Draft | None = None, clock: Callable[[], int] | None = None
     ) -> None:
         self.path = Path(path)
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
@@ -113,7 +119,7 @@ class SqliteJournal:
         self._is_staged = True  # whether an unfinished checkpoint may lie about
         self._reading = threading.Lock()
         if not self.path.exists():
-            self._create(create)
+            self._create(first)
         self._check_file()
         self._db = _connect(self.path, patience=0)  # see _begin
         self._reader = _connect(self.path)
@@ -146,10 +152,12 @@ class SqliteJournal:
                 else:
                     position += draft.is_new
             for task in tasks:
-                if lease is None:
-                    task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
-                else:
+                try:
+                    if lease is None:
+                        raise Fenced("another process has taken over learning; this one goes on deciding.")
                     task.run()
+                except Fenced as problem:  # raised before anything is written
+                    task.problem = problem
             if lease is not None:
                 foreign = list(_records(self._db, known, before))
         if lease is None:
@@ -162,11 +170,13 @@ class SqliteJournal:
         """The record that a draft becomes, and True; or the one that said the same before."""
         of = 0
         if draft.event_id is not None:
-            decision = self._decision_of(draft.event_id, now)
-            earlier = self._earlier(draft, decision, now)
+            of, when = self._db.execute(_DECISION_OF, (draft.event_id,)).fetchone() or (0, 0)
+            if when < now - self.memory:
+                of = 0
+            earlier = self._earlier(draft, of, now)
             if earlier is not None:
                 return earlier, False
-            of = 0 if decision is None or draft.kind == "decision" else decision.position
+            of = 0 if draft.kind == "decision" else of
         match draft.kind:
             case "erasure" if not of:
                 raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
@@ -182,17 +192,11 @@ class SqliteJournal:
         self._db.execute(_INSERT, row)
         return record, True
 
-    def _earlier(self, draft: Draft, decision: Record | None, now: int) -> Record | None:
+    def _earlier(self, draft: Draft, of: int, now: int) -> Record | None:
         """The record that said the same before. Raises where it said something else."""
-        if draft.kind == "decision" and decision is not None:
-            assert decision.body is not None
-            if decision.body.get("erased"):
-                raise Conflict(f"event {draft.event_id!r} was decided before and then erased; use a new event_id.")
-            if any(decision.body.get(name) != asked for name, asked in (draft.request or {}).items()):
-                raise Conflict(
-                    f"event {draft.event_id!r} was decided before, about something else; use an event_id of its own "
-                    "for each decision."
-                )
+        if draft.kind == "decision" and of:
+            decision = _record(self._db.execute(f"{_RECORD} WHERE position = ?", (of,)).fetchone())
+            _check_same(draft, decision)
             return decision
         if draft.kind == "reward" and draft.reward_id is not None:
             earlier = self._newest("event_id = ? AND reward_id = ?", (draft.event_id, draft.reward_id), now)
@@ -204,12 +208,9 @@ class SqliteJournal:
             return earlier
         if draft.kind in ("activation", "erasure"):
             earlier = self._newest(f"event_id = ? AND kind = {_KIND[draft.kind]}", (draft.event_id,), now)
-            # One that is older than the decision is about an earlier event with the same id.
-            return None if earlier is None or (decision and earlier.of not in (0, decision.position)) else earlier
+            # It may be about an earlier event with the same id.
+            return None if earlier is None or (of and earlier.of not in (0, of)) else earlier
         return None
-
-    def _decision_of(self, event_id: str, now: int) -> Record | None:
-        return self._newest(f"event_id = ? AND kind = {_KIND['decision']}", (event_id,), now)
 
     def _newest(self, condition: str, values: tuple[Any, ...], now: int) -> Record | None:
         """The newest record of its kind that is still remembered."""
@@ -300,11 +301,12 @@ class SqliteJournal:
         newest = self._newest_generation()
         if one.generation != newest + 1:
             raise Fenced(f"generation {newest} is there, {one.generation} cannot follow it.")
+        before = self._db.execute("SELECT position FROM generation WHERE generation = ?", (newest,)).fetchone()
         row = (one.generation, one.position, one.time, one.sha256, one.events, _json(one.summary))
         self._db.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", row)
         letters = [(letter.position, one.generation, letter.reason) for letter in new.dead_letters]
         self._db.executemany("INSERT INTO dead_letter VALUES (?, ?, ?)", letters)
-        self._strip_erased(one.position)
+        self._strip_erased(0 if before is None else before[0], one.position)
         self._is_staged = False
 
     def _drop_unfinished(self) -> None:
@@ -317,14 +319,14 @@ class SqliteJournal:
     def _newest_generation(self) -> int:
         return int(self._db.execute("SELECT max(generation) FROM generation").fetchone()[0] or 0)
 
-    def _strip_erased(self, position: int) -> None:
+    def _strip_erased(self, after: int, upto: int) -> None:
         """Takes the features out of events that were erased and that no learner will read again."""
         query = (
             "SELECT decision.position, decision.body FROM record AS erasure JOIN record AS decision "
-            f"ON decision.position = erasure.of WHERE erasure.kind = {_KIND['erasure']} AND erasure.position <= ? "
-            "AND decision.body NOT LIKE '{\"erased\":%'"
+            f"ON decision.position = erasure.of WHERE erasure.kind = {_KIND['erasure']} "
+            "AND erasure.position > ? AND erasure.position <= ?"
         )
-        for of, body in self._db.execute(query, (position,)).fetchall():
+        for of, body in self._db.execute(query, (after, upto)).fetchall():
             kept = {name: value for name, value in json.loads(body).items() if name not in _FEATURES}
             self._db.execute("UPDATE record SET body = ? WHERE position = ?", (_json({"erased": True} | kept), of))
 
@@ -335,10 +337,8 @@ class SqliteJournal:
             oldest = checkpoints[-keep:][0] if checkpoints else None
             if oldest is None:
                 return
-            needed = _rolled_back_to(db, oldest.position)
-            unneeded = [one for one in checkpoints[:-keep] if one.generation not in needed]
-        for one in unneeded:
-            yield Task(lambda one=one: self._drop_generation(one))  # type: ignore[misc]
+        for one in checkpoints[:-keep]:
+            yield Task(lambda one=one: self._drop_generation(one, oldest))  # type: ignore[misc]
         if oldest_time is None:
             return
         with self._read() as db:
@@ -353,7 +353,9 @@ class SqliteJournal:
             yield Task(lambda upto=upto: self._drop_records(upto))  # type: ignore[misc]
             first = upto + 1
 
-    def _drop_generation(self, one: Checkpoint) -> None:
+    def _drop_generation(self, one: Checkpoint, oldest_kept: Checkpoint) -> None:
+        if one.generation in _rolled_back_to(self._db, oldest_kept.position):
+            return
         self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
         oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
         self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
@@ -394,7 +396,7 @@ class SqliteJournal:
             "SELECT json_extract(body, '$.applied'), position FROM record "
             f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path)) as db, _explained(self.path):
+        with contextlib.closing(_connect(self.path)) as db, _Explained(self.path):
             yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
@@ -451,7 +453,7 @@ class SqliteJournal:
         """Moves a large write-ahead log to its place, for the holder of the lease: others fill it and never do."""
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
-            with _explained(self.path):
+            with _Explained(self.path):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> int:
@@ -460,32 +462,23 @@ class SqliteJournal:
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
-        with contextlib.closing(sqlite3.connect(path)) as copy, self._read() as db, _explained(Path(path)):
-            db.backup(copy)
+        copy = contextlib.closing(sqlite3.connect(path))
+        with _Explained(Path(path)), contextlib.closing(_connect(self.path)) as db, copy as target:
+            db.backup(target)
 
     # Inside
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with _explained(self.path):
-            _begin(self._db)
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    with contextlib.suppress(sqlite3.Error):
-                        self._db.execute("ROLLBACK")
-                raise
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db, self.path)
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._reading, _explained(self.path):
+        with self._reading, _Explained(self.path):
             yield self._reader
 
-    def _create(self, allowed: bool) -> None:
+    def _create(self, first: Draft | None) -> None:
         """Makes the whole file under another name first: whoever finds it finds all of it."""
-        if not allowed:
+        if first is None:
             raise FileNotFoundError(f"there is no journal {str(self.path)!r}.")
         folder = self.path.parent
         if not folder.is_dir():
@@ -497,12 +490,13 @@ class SqliteJournal:
             )
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.new")
         try:
-            with _explained(self.path), contextlib.closing(_connect(draft)) as db:
+            with _Explained(self.path), contextlib.closing(_connect(draft)) as db:
                 db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA secure_delete = ON")
                 db.executescript(
                     f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
                 )
+                row = (1, self._clock(), _KIND[first.kind], None, 0, None, None, _json(first.body))
+                db.execute(_INSERT, row)
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
                 os.link(draft, self.path)
@@ -520,7 +514,7 @@ class SqliteJournal:
             raise JournalRefused(f"{name!r} is empty; expected a journal. Remove it to begin a new one.")
         if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
             raise JournalRefused(f"{name!r} cannot be written to; expected a file and a folder that can.")
-        with _explained(self.path), contextlib.closing(_connect(self.path)) as db:
+        with _Explained(self.path), contextlib.closing(_connect(self.path)) as db:
             application = db.execute("PRAGMA application_id").fetchone()[0]
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if application != _APPLICATION:
@@ -545,6 +539,7 @@ def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute("PRAGMA secure_delete = ON")  # what was erased is gone from the file
     except BaseException:
         db.close()
         raise
@@ -552,41 +547,91 @@ def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
 
 
 def _begin(db: sqlite3.Connection) -> None:
-    """Waits for other processes in small steps; SQLite's own grow to a tenth of a second."""
-    pause, end = 0.0001, time.monotonic() + _PATIENCE
+    """Waits for other processes in steps so small that a busy one cannot keep this one out.
+
+    SQLite's own grow to a tenth of a second.
+    """
+    end = time.monotonic() + _PATIENCE
     while True:
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+            time.sleep(random.uniform(0.0001, 0.0005))
         else:
             return
 
 
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """SQLite's errors in words that say what to do."""
-    name = str(path)
-    try:
-        yield
-    except sqlite3.Error as problem:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
-            said = f"there is no room for the journal {name!r}; nothing was stored. Make room and try again."
-            raise JournalFull(said) from problem
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            said = f"{name!r} is damaged, or not a journal ({problem}). Use a backup."
-            raise JournalRefused(said) from problem
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            raise JournalRefused(f"{name!r} cannot be written to ({problem}).") from problem
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            said = f"{name!r} was locked by another program for {_PATIENCE:.0f} s; nothing was stored."
-            raise LoopError(said) from problem
-        said = f"writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, open it again."
-        raise JournalFailed(said) from problem
+class _Explained:
+    """Says SQLite's errors in words that say what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if isinstance(problem, sqlite3.Error):
+            raise _in_words(problem, str(self._path)) from problem
+
+
+class _Transaction(_Explained):
+    """One commit, or nothing."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        super().__init__(path)
+        self._db = db
+
+    def __enter__(self) -> None:
+        try:
+            _begin(self._db)
+        except sqlite3.Error as problem:
+            raise _in_words(problem, str(self._path)) from problem
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if problem is None:
+            try:
+                self._db.execute("COMMIT")
+            except BaseException as failure:
+                self._roll_back()
+                super().__exit__(type(failure), failure, None)
+                raise
+        else:
+            self._roll_back()
+            super().__exit__(kind, problem, trace)
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+
+
+def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return JournalFull(f"there is no room for the journal {name!r}; nothing was stored. Make room and try again.")
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return JournalRefused(f"{name!r} is damaged, or not a journal ({problem}). Use a backup.")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return JournalRefused(f"{name!r} cannot be written to ({problem}).")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LoopError(f"{name!r} was locked by another program for {_PATIENCE:.0f} s; nothing was stored.")
+    return JournalFailed(
+        f"writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, then open it again."
+    )
+
+
+def _check_same(draft: Draft, decision: Record) -> None:
+    assert decision.body is not None
+    if decision.body.get("erased"):
+        raise Conflict(f"event {draft.event_id!r} was decided before and then erased; use a new event_id.")
+    if any(decision.body.get(name) != asked for name, asked in (draft.request or {}).items()):
+        raise Conflict(
+            f"event {draft.event_id!r} was decided before, about something else; use an event_id of its own for each "
+            "decision."
+        )
 
 
 def _record(row: tuple[Any, ...]) -> Record:

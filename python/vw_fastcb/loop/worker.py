@@ -6,8 +6,9 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vw_fastcb.loop.commits import SharedCommits
 from vw_fastcb.loop.journal import (
@@ -30,6 +31,7 @@ from vw_fastcb.loop.settings import LoopSettings
 _log = logging.getLogger("vw_fastcb.loop")
 
 _BREATH = 0.05  # seconds between two looks at the journal
+_AFTER_TROUBLE = 1.0  # seconds until what failed is tried again
 _TICKS_APART = 1.0  # seconds between two ticks, at least
 
 
@@ -58,8 +60,7 @@ class Options:
     has_upkeep: bool = True
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """What decisions are made with.
 
     Attributes:
@@ -101,7 +102,7 @@ class Worker:
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self._clock = clock
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
-        self._state = threading.RLock()  # learner, view, lease
+        self.state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
         self._lease: Lease | None = None
         self._learner: Learner | None = None
@@ -129,10 +130,16 @@ class Worker:
             if self.problem is None and self.is_learner:
                 with contextlib.suppress(Fenced):
                     self.checkpoint()
-                if self._lease is not None:
-                    self.journal.release(self._lease)
         finally:
+            with contextlib.suppress(LoopError):
+                self.submit([_Call(self._end)])
             self.journal.close()
+
+    def _end(self) -> None:
+        """The last thing between two commits: whoever comes later is refused."""
+        if self._lease is not None:
+            self.journal.release(self._lease)
+        self.problem = LoopError("the loop was closed; open it again.")
 
     @property
     def is_learner(self) -> bool:
@@ -161,6 +168,9 @@ class Worker:
         try:
             for call in calls:
                 call.run()
+            if self._lease is not None and self._is_renewal_due():
+                tasks.append(self.journal.renewal(self._lease, self.options.lease))
+                self._renewed_at = time.monotonic()
             if drafts or tasks or not calls:
                 known = 0 if self._learner is None else self._learner.position
                 written = self.journal.write(drafts, tasks, self._lease, known)
@@ -179,7 +189,7 @@ class Worker:
             raise
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
-        with self._state:
+        with self.state:
             if is_fenced:
                 _log.warning("another process has taken over learning; this one goes on deciding")
                 self._lease = self._learner = self._twin = None
@@ -193,16 +203,22 @@ class Worker:
 
     # Deciding
 
-    @contextlib.contextmanager
-    def view(self) -> Iterator[View]:
-        """What decisions are made with; it does not change meanwhile."""
-        with self._state:
-            if self._lease is not None:
-                learner = self._learning()
-                yield View(learner.model, learner.settings, self._generation, learner.position)
-            else:
-                assert self._view is not None
-                yield self._view
+    @property
+    def settings(self) -> LoopSettings:
+        """The current settings."""
+        learner = self._learner
+        if learner is not None:
+            return learner.settings
+        with self.state:
+            return self.view().settings
+
+    def view(self) -> View:
+        """What decisions are made with. It stays as it is only while `state` is held."""
+        if self._lease is not None:
+            learner = self._learning()
+            return View(learner.model, learner.settings, self._generation, learner.position)
+        assert self._view is not None
+        return self._view
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
@@ -217,14 +233,14 @@ class Worker:
         else:
             first = Learner.begin(self.journal, next(self.journal.read()))
             view = View(first.model, first.settings, 0, first.position)
-        with self._state:
+        with self.state:
             self._view, self._generation = view, view.generation
         self.journal.memory = view.settings.memory
 
     # Learning
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
-        with self._state:
+        with self.state:
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -261,7 +277,7 @@ class Worker:
             The newest generation.
         """
         with self._checkpointing:
-            with self._state:
+            with self.state:
                 if self._lease is None:
                     raise Fenced("only the process that learns makes checkpoints, and this one does not.")
                 learner = self._learning()
@@ -283,12 +299,12 @@ class Worker:
                 for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
                     self.submit([task])
             except BaseException:
-                with self._state:
+                with self.state:
                     learner.join.touched |= touched
                     learner.dead_letters = letters + learner.dead_letters
                     learner.updates = self._twin = None
                 raise
-            with self._state:
+            with self.state:
                 if self._twin is None and learner.updates is not None and content:
                     self._twin = Model(learner.model.settings, content)
                 self._generation, self._saved_position = one.generation, position
@@ -312,15 +328,19 @@ class Worker:
     # Upkeep
 
     def _keep_house(self) -> None:
-        while not self._stopping.wait(_BREATH) and self.problem is None:
+        pause = _BREATH
+        while not self._stopping.wait(pause) and self.problem is None:
+            pause = _BREATH
             try:
                 self.upkeep()
             except Fenced:
                 pass  # the next look finds a decider
             except LoopError as problem:
                 _log.warning("%s", problem)  # said again to whoever asks for something
+                pause = _AFTER_TROUBLE
             except Exception:
                 _log.exception("the upkeep of the loop failed; it is tried again")
+                pause = _AFTER_TROUBLE
 
     def upkeep(self) -> None:
         """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""
@@ -331,11 +351,8 @@ class Worker:
                 self._follow()
             return
         now = time.monotonic()
-        assert self._lease is not None
-        if now - self._renewed_at > self.options.lease / 3000:
-            self.submit([self.journal.renewal(self._lease, self.options.lease)])
-            self._renewed_at = now
-        elif self._learner is None or self.journal.last()[0] > self._learner.position:
+        is_behind = self._learner is None or self.journal.last()[0] > self._learner.position
+        if is_behind or self._is_renewal_due():
             self.submit([])
         if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
             self._ticked_at = now
@@ -345,11 +362,14 @@ class Worker:
 
     def tick(self) -> None:
         """Closes the windows whose deadline has passed, if this process learns."""
-        with self._state:
+        with self.state:
             deadline = None if self._learner is None else self._learner.join.next_deadline()
         if deadline is not None and deadline < self._clock():
             with contextlib.suppress(Fenced):
                 self.submit([Draft("tick")])
+
+    def _is_renewal_due(self) -> bool:
+        return time.monotonic() - self._renewed_at > self.options.lease / 3000
 
     def _is_checkpoint_due(self, now: float) -> bool:
         learner = self._learner
@@ -362,35 +382,36 @@ class Worker:
 
     def numbers(self) -> dict[str, object]:
         """What is known of the state, for `Status`."""
-        with self._state:
+        with self.state:
             learner = self._learner
             if learner is not None:
+                summary = learner.summary()
                 return {
                     "applied": learner.position,
                     "learned": learner.model.events,
-                    "open": len(learner.join.windows),
-                    "early": sum(map(len, learner.join.early.values())),
-                    "counts": dict(learner.summary()["counts"]),
+                    "open": summary["open"],
+                    "early": summary["early"],
+                    "counts": summary["counts"],
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
             assert self._view is not None
             view = self._view
-        newest = next((one for one in self.journal.checkpoints() if one.generation == view.generation), None)
-        windows = [] if newest is None else self.journal.windows(newest.generation)
+        found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
+        summary = next(found, {"open": 0, "early": 0, "counts": {}})
         return {
             "applied": view.applied,
             "learned": view.model.events,
-            "open": sum("settings" in row for row in windows),
-            "early": sum("settings" not in row for row in windows),
-            "counts": {} if newest is None else newest.summary["counts"],
+            "open": summary["open"],
+            "early": summary["early"],
+            "counts": summary["counts"],
             "new_letters": 0,
             "generation": view.generation,
         }
 
     def new_dead_letters(self) -> list[DeadLetter]:
         """Those that no checkpoint holds yet."""
-        with self._state:
+        with self.state:
             return [] if self._learner is None else list(self._learner.dead_letters)
 
 
