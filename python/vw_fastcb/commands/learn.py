@@ -60,14 +60,14 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
                 return 1
             elif worker.is_learner:
                 worker.checkpoint()
-            is_learner = worker.is_learner
+            is_learner, problem = worker.is_learner, worker.problem
         except KeyboardInterrupt:
             line.say("Stopped. Nothing is lost: the same command goes on.")
             return 0 if follow else INTERRUPTED
         finally:
             worker.close()
-        if worker.problem is not None:
-            raise worker.problem
+        if problem is not None:
+            raise problem
     summary = _journal_summary(path, before, "learner" if is_learner else "standby")
     print(json.dumps(summary, indent=None if follow else 2) if as_json else _journal_words(summary))
     return 0
