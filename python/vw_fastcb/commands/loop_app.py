@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+from vw_fastcb.commands.loop_settings import with_loop_settings
 
 _T = TypeVar("_T")
 
@@ -78,6 +80,90 @@ def learn(  # noqa: PLR0917, typer gives them by name
     )
 
 
+_EXPORT_HELP = (
+    "Write what a journal holds for others: a log for VW, a table, a model. The journal may be in use.\n\n"
+    "--dsjson writes a line for each decision that was learned, or whose window has closed, in the order in which they "
+    "were learned; - is standard output. VW learns the model of the loop from it, except where actions are fixed: "
+    "they become features. --parquet writes a row for each decision. --model writes the model after the last record, "
+    "for FastCB.load and vw-fastcb -i.\n\n"
+    "--since and --until take the number of a record, or a time such as 2024-05-01T12:00 (UTC)."
+)
+
+
+def export(  # noqa: PLR0917, typer gives them by name
+    journal: Annotated[str, typer.Argument(help="A journal of the loop.")],
+    dsjson: Annotated[Path | None, typer.Option(help="A log for VW; - for standard output.", metavar="FILE")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A table of all decisions.", metavar="FILE")] = None,
+    model: Annotated[Path | None, typer.Option(help="The model.", metavar="FILE")] = None,
+    since: Annotated[str | None, typer.Option(help="The first decision to write.", metavar="RECORD|TIME")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="The last record that counts: as if the journal ended there.", metavar="RECORD|TIME"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Writes files from a journal."""
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.transfer import run_export  # noqa: PLC0415
+
+    if dsjson is None and parquet is None and model is None:
+        raise typer.BadParameter("nothing to write was named. Give --dsjson, --parquet or --model, or several.")
+    if dsjson == Path("-") and as_json:
+        raise typer.BadParameter("--dsjson - and --json would both print; leave one out.")
+    raise typer.Exit(
+        guarded(
+            "export",
+            lambda: run_export(
+                journal, dsjson=dsjson, parquet=parquet, model=model, since=since, until=until, as_json=as_json
+            ),
+        )
+    )
+
+
+_IMPORT_HELP = (
+    "Make a new journal from somebody's log, from a table of fastcb export, or from a model.\n\n"
+    "Every event of a log becomes a decision, with the action and the probabilities that were logged, and its outcome "
+    "a reward. Then everything is learned. --model alone begins a journal with a model of FastCB.save or vw-fastcb -f; "
+    "with a log, it learns the log on top. A table brings its settings along; the options change them."
+)
+
+
+@with_loop_settings
+def import_journal(  # noqa: PLR0917, typer gives them by name
+    journal: Annotated[str, typer.Argument(help="The new journal.")],
+    settings: dict[str, Any],
+    dsjson: Annotated[Path | None, typer.Option(help="A log of a decision service.", metavar="FILE")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A table of decisions.", metavar="FILE")] = None,
+    model: Annotated[Path | None, typer.Option(help="A model to begin with.", metavar="FILE")] = None,
+    stop_on_bad_lines: Annotated[
+        bool, typer.Option("--stop-on-bad-lines", help="Give up at an event that cannot be taken.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Makes a journal."""
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.transfer import run_import  # noqa: PLC0415
+
+    if dsjson is not None and parquet is not None:
+        raise typer.BadParameter("--dsjson and --parquet were both given; expected one of them.")
+    if dsjson is None and parquet is None and model is None:
+        raise typer.BadParameter("nothing to read was named. Give --dsjson, --parquet or --model.")
+    raise typer.Exit(
+        guarded(
+            "import",
+            lambda: run_import(
+                journal,
+                dsjson=dsjson,
+                parquet=parquet,
+                model=model,
+                settings=settings,
+                stops_at_bad_lines=stop_on_bad_lines,
+                as_json=as_json,
+            ),
+        )
+    )
+
+
 def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
     """Raises where logs seem to be meant, and no model was named for them."""
     looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
@@ -102,3 +188,5 @@ def _checked(run: Callable[[], _T]) -> _T:
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("learn", help=_LEARN_HELP)(learn)
+    app.command("export", help=_EXPORT_HELP)(export)
+    app.command("import", help=_IMPORT_HELP)(import_journal)
