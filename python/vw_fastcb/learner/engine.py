@@ -217,15 +217,22 @@ class Model:
 
 
 def read_model(
-    source: str | os.PathLike[str] | bytes, defaults: Mapping[str, Any], rewards: bool | None = None
+    source: str | os.PathLike[str] | bytes,
+    defaults: Mapping[str, Any],
+    rewards: bool | None = None,
+    flags: Sequence[str] = (),
 ) -> Model:
-    """Reads a model file, or the bytes of one. `rewards` says what a model of the command line is to be used for.
+    """Reads a model file, or the bytes of one.
 
-    `defaults` are those of the constructor's arguments.
+    Args:
+        source: The path, or the bytes.
+        defaults: Of the constructor's arguments.
+        rewards: What a model of the command line is to be used for.
+        flags: Those that take the place of the model's own.
     """
     if not isinstance(source, bytes):
         _check_is_file(source)
-    found = _read(source)
+    found = _read(source, flags)
     note: dict[str, Any] = json.loads(found.note) if found.note else {}
     made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
     if rewards is not None and rewards != made_for_rewards:
@@ -240,7 +247,7 @@ def read_model(
         params |= {f"{note['noun']}_range": tuple(note["range"]), "vw_args": shlex.join(note["vw_args"])}
         forgotten = Settings.checked({**defaults, **params}).flags_beyond(found.kept_flags())
         if forgotten:
-            found = _read(source, forgotten)
+            found = _read(source, [*flags, *forgotten])
     return Model(found, params, note)
 
 

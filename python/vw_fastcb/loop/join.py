@@ -7,6 +7,8 @@ time is what the records say. Contexts never enter it.
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -101,7 +103,7 @@ class Counts:
         unrewarded: Windows that closed without a reward where there is no default.
         unactivated: Windows that closed without an activation.
         repeated: Rewards after the first, where the first counts.
-        late: Rewards and activations that came after their window had closed.
+        late: Rewards and activations that came when their window was closed, or never opened.
         orphans: Rewards and activations whose decision never came.
         rejected: Events whose outcome could not be learned; they are among the dead letters.
         erased: Events that were erased before they were learned.
@@ -131,7 +133,7 @@ class Join:
     Attributes:
         settings: Those of the next window.
         windows: The open windows by the position of their decision.
-        early: What waits for its decision, by event id.
+        early: What waits for its decision, by event id and position.
         counts: What has become of the records so far.
         touched: The positions whose window or early record changed since this was last emptied.
     """
@@ -139,15 +141,20 @@ class Join:
     def __init__(self, settings: JoinSettings) -> None:
         self.settings = settings
         self.windows: dict[int, Window] = {}
-        self.early: dict[str, list[Early]] = {}
+        self.early: dict[str, dict[int, Early]] = {}
         self.counts = Counts()
         self.touched: set[int] = set()
         self._deadlines: list[tuple[int, int, str | None]] = []  # a heap: deadline, position, the id of early ones
 
-    def apply(self, record: Record) -> list[Effect]:
-        """Takes the next record: first the windows whose deadline has passed close, then it counts itself."""
+    def apply(self, record: Record, *, is_usable: bool = True) -> list[Effect]:
+        """Takes the next record: first the windows whose deadline has passed close, then it counts itself.
+
+        A decision that is not usable, because its features contradict earlier ones, opens no window.
+        """
         effects = list(self._close_before(record.time))
         match record.kind:
+            case "decision" if not is_usable:
+                self._discard(record)
             case "decision":
                 effects += self._decide(record)
             case "reward":
@@ -170,14 +177,6 @@ class Join:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
-    def drop(self, position: int) -> None:
-        """Closes the window of a decision that turned out to be of no use, and takes back what it was counted as."""
-        window = self.windows.pop(position, None)
-        self.touched.add(position)
-        if window is not None and window.learned:
-            self.counts.learned -= 1
-        self.counts.rejected += 1
-
     def take_back(self, effect: Learn) -> None:
         """Counts an outcome that could not be learned as rejected."""
         if effect.is_default:
@@ -188,14 +187,13 @@ class Join:
 
     def oldest(self) -> int | None:
         """The oldest record that the state refers to."""
-        early = (one.position for waiting in self.early.values() for one in waiting)
-        return min((*self.windows, *early), default=None)
+        return min(itertools.chain(self.windows, *self.early.values()), default=None)
 
     # Storing
 
     def rows(self, positions: Iterable[int]) -> Iterator[tuple[int, dict[str, Any] | None]]:
         """The open windows and early records at these positions as JSON; None for those that are gone."""
-        early = {one.position: one for waiting in self.early.values() for one in waiting}
+        early = {position: one for waiting in self.early.values() for position, one in waiting.items()}
         for position in positions:
             one = self.windows.get(position) or early.get(position)
             yield position, None if one is None else _as_row(one)
@@ -224,9 +222,17 @@ class Join:
             activated=record.body.get("activate", True),
         )
         self._open(window)
-        for one in self.early.pop(record.event_id, ()):
-            self.touched.add(one.position)
+        for position, one in self.early.pop(record.event_id, {}).items():
+            self.touched.add(position)
             yield from self._join(window, one.value)
+
+    def _discard(self, record: Record) -> None:
+        assert record.event_id is not None
+        self.counts.decisions += 1
+        self.counts.rejected += 1
+        waiting = self.early.pop(record.event_id, {})
+        self.touched |= waiting.keys()
+        self.counts.late += len(waiting)
 
     def _observe(self, record: Record) -> Iterator[Effect]:
         assert record.event_id is not None
@@ -283,8 +289,7 @@ class Join:
         value = window.value
         assert value is not None
         if settings.aggregation == "mean":
-            # Each reward was in the range, so only rounding can take their mean out of it.
-            value = min(max(value / window.rewards, settings.low), settings.high)
+            value = _rounded_into(settings.low, value / window.rewards, settings.high)
         if not settings.low <= value <= settings.high:
             self.counts.rejected += 1
             what = f"the {settings.aggregation} of {window.rewards} rewards" if window.rewards > 1 else "the reward"
@@ -304,20 +309,18 @@ class Join:
         heapq.heappush(self._deadlines, (window.deadline, window.position, None))
 
     def _wait(self, one: Early) -> None:
-        self.early.setdefault(one.event_id, []).append(one)
+        self.early.setdefault(one.event_id, {})[one.position] = one
         self.touched.add(one.position)
         heapq.heappush(self._deadlines, (one.deadline, one.position, one.event_id))
 
     def _is_open(self, position: int, event_id: str | None) -> bool:
         if event_id is None:
             return position in self.windows
-        return any(one.position == position for one in self.early.get(event_id, ()))
+        return position in self.early.get(event_id, ())
 
     def _forget_early(self, position: int, event_id: str) -> None:
-        left = [one for one in self.early[event_id] if one.position != position]
-        if left:
-            self.early[event_id] = left
-        else:
+        del self.early[event_id][position]
+        if not self.early[event_id]:
             del self.early[event_id]
 
 
@@ -331,6 +334,14 @@ def _aggregated(aggregation: Aggregation, before: float | None, value: float) ->
             return max(before, value)
         case _:
             return before + value
+
+
+def _rounded_into(low: float, value: float, high: float) -> float:
+    """The mean of values in a range may leave it by rounding, and by no more."""
+    for bound in (low, high):
+        if math.isclose(value, bound, rel_tol=1e-12):
+            return min(max(value, low), high)
+    return value
 
 
 def _as_row(one: Window | Early) -> dict[str, Any]:

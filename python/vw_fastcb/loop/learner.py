@@ -104,19 +104,15 @@ class Learner:
 
     def apply(self, record: Record) -> None:
         """Takes the next record."""
-        if record.kind == "settings":
-            self._change(record)
         is_usable = record.kind != "decision" or self._remember(record)
-        for effect in self.join.apply(record):
-            if effect.position == record.position and not is_usable:
-                continue
+        for effect in self.join.apply(record, is_usable=is_usable):
             if isinstance(effect, Learn):
                 self._learn(effect)
             else:
                 self.dead_letters.append(DeadLetter(effect.position, effect.reason))
-        if not is_usable:
-            self.join.drop(record.position)
-        if record.kind == "rollback":
+        if record.kind == "settings":
+            self._change(record)
+        elif record.kind == "rollback":
             self._roll_back(record)
         elif record.kind == "erasure":
             self._at_hand.pop(record.of, None)
@@ -149,14 +145,15 @@ class Learner:
         elif since == 0:
             self.model = Model(settings.model)
         else:
-            self.model = self._relearned(settings, since, record.position)
+            self.model = self._relearned(settings, since, record)
 
-    def _relearned(self, settings: LoopSettings, since: int, until: int) -> Model:
-        """What a model with these settings learns from the records from one position to before another."""
+    def _relearned(self, settings: LoopSettings, since: int, until: Record) -> Model:
+        """What a model with these settings learns from the records from a position to before another record."""
         again = Learner(self._source, settings, Model(settings.model), snapshots=tuple(self._snapshots))
         again._is_relearning = True
-        for record in self._source.read(since - 1, until - 1):
+        for record in self._source.read(since - 1, until.position - 1):
             again.apply(record)
+        again.apply(Record(until.position, until.time, "tick"))  # what has closed by then is learned, too
         return again.model
 
     def _remember(self, record: Record) -> bool:
@@ -193,7 +190,7 @@ class Learner:
             content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
             if record.body["sha256"] and not content:
                 raise JournalRefused(f"generation {record.body['generation']}, to go back to, is not kept any more.")
-        self.model = Model(self.settings.model, content)
+        self.model = Model(self.settings.model, content, is_new=True)
         self.updates = None
 
     def _keep_snapshot(self) -> None:

@@ -222,8 +222,7 @@ class Loop:
         table = None if action_features is None else action_features_of(action_features)
         ids = _action_ids(action_ids, table)
         name = uuid.uuid4().hex if event_id is None else checked_id(event_id)
-        with self._worker.state:
-            view = self._worker.view()
+        with self._worker.view() as view:
             settings = view.model.settings
             left_out = _excluded(settings, exclude, ids, table)
             retired = view.settings.retired_numbers
@@ -316,8 +315,7 @@ class Loop:
             A copy: what it learns, the loop does not.
         """
         self._check_open()
-        with self._worker.state:
-            view = self._worker.view()
+        with self._worker.view() as view:
             content, settings = view.model.to_bytes(), view.settings
         return FastCB(**settings.learner_arguments()) if not content else FastCB.from_bytes(content)
 

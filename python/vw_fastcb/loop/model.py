@@ -36,13 +36,15 @@ class Model:
     Args:
         settings: Those of the learner.
         content: The bytes of a model that is to go on.
+        is_new: Whether the settings may differ from those that the model was made with.
     """
 
-    def __init__(self, settings: Settings, content: bytes = b"") -> None:
+    def __init__(self, settings: Settings, content: bytes = b"", *, is_new: bool = False) -> None:
         self.settings = settings
         self._engine: Engine | None = None
         if content:
-            self._engine = _engine_of(settings, content)
+            model = read_model(content, DEFAULTS, flags=_flags_anew(settings) if is_new else ())
+            self._engine = Engine.of_model(model, settings, settings.seed)
 
     @property
     def events(self) -> int:
@@ -69,7 +71,9 @@ class Model:
         self._engine = engine
 
     def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
-        """Learns the outcome of a decision that `remember` has taken."""
+        """Learns the outcome of a decision."""
+        if self._engine is None:  # begun afresh since the decision was made
+            self.remember(context, action_features)
         assert self._engine is not None
         row, table = _rows_of(context, action_features)
         self._engine.learn_one(row, table, action, value, 1.0, alone=False)
@@ -94,7 +98,7 @@ class Model:
 
     def with_settings(self, settings: Settings) -> Model:
         """The same weights under other settings that keep them."""
-        return Model(settings, self.to_bytes())
+        return Model(settings, self.to_bytes(), is_new=True)
 
 
 def sha256(content: bytes) -> str:
@@ -102,8 +106,10 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest() if content else ""
 
 
-def _engine_of(settings: Settings, content: bytes) -> Engine:
-    return Engine.of_model(read_model(content, DEFAULTS), settings, settings.seed)
+def _flags_anew(settings: Settings) -> list[str]:
+    """The settings that a model may be given anew. They change its answers, not its weights."""
+    names = ("epsilon", "gamma_scale", "gamma_exponent")
+    return [word for name in names for word in (f"--{name}", str(getattr(settings, name)))]
 
 
 def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:

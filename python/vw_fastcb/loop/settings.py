@@ -36,6 +36,7 @@ class LoopSettings:
         aggregation: Which of several rewards counts.
         retired: The names (or numbers) of actions that are never drawn.
         retention: How long records are kept, in milliseconds; None for ever.
+        longest_wait: The longest `wait` that the journal has had: windows of that time may still be open.
     """
 
     learner: Mapping[str, Any]
@@ -44,11 +45,12 @@ class LoopSettings:
     aggregation: str
     retired: tuple[str | int, ...]
     retention: int | None
+    longest_wait: int = 0
 
     @classmethod
     def new(cls, given: Mapping[str, Any]) -> LoopSettings:
         """Those of a new journal. What was not given has its default."""
-        start = cls({"seed": secrets.randbits(63)}, 600_000, None, "first", (), None)
+        start = cls({"seed": secrets.randbits(63)}, 600_000, None, "first", (), None, longest_wait=0)
         return start.changed(given)
 
     def changed(self, given: Mapping[str, Any]) -> LoopSettings:
@@ -72,6 +74,7 @@ class LoopSettings:
         if checked.action_names is not None:
             plain |= {"action_names": list(checked.action_names), "n_actions": len(checked.action_names)}
         made = replace(self, learner=plain, **own)
+        made = replace(made, longest_wait=max(self.longest_wait, made.wait))
         made._check()
         return made
 
@@ -94,7 +97,7 @@ class LoopSettings:
     @property
     def memory(self) -> float:
         """How long ids are remembered, in milliseconds."""
-        return math.inf if self.retention is None else max(self.wait, self.retention)
+        return math.inf if self.retention is None else max(self.longest_wait, self.retention)
 
     def learner_arguments(self) -> dict[str, Any]:
         """What `FastCB` takes to begin as this loop's learner does."""
@@ -138,7 +141,7 @@ class LoopSettings:
     def flat(self) -> dict[str, Any]:
         """Names and values, those of the learner among them, as users say them."""
         whole = {**DEFAULTS, **self.learner}
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "learner"}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("learner", "longest_wait")}
         return {**whole, **own}
 
     def differences(self, other: LoopSettings) -> dict[str, tuple[Any, Any]]:

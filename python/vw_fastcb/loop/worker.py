@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class Options:
     """How a process takes part. None of it changes what is learned.
 
     Attributes:
+        decides: Whether decisions are made here.
         learns: Whether it may take the lease.
         takes_over: Whether it takes the lease from another process that holds it.
         lease: How long a lease lasts unless it is renewed, in milliseconds.
@@ -50,6 +52,7 @@ class Options:
         has_upkeep: Whether a thread looks after all this; else `upkeep` is called by hand.
     """
 
+    decides: bool = True
     learns: bool = True
     takes_over: bool = False
     lease: int = 10_000
@@ -102,7 +105,7 @@ class Worker:
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self._clock = clock
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
-        self.state = threading.RLock()  # of learner, view and lease
+        self._state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
         self._lease: Lease | None = None
         self._learner: Learner | None = None
@@ -139,6 +142,7 @@ class Worker:
         """The last thing between two commits: whoever comes later is refused."""
         if self._lease is not None:
             self.journal.release(self._lease)
+            self._lease = None
         self.problem = LoopError("the loop was closed; open it again.")
 
     @property
@@ -159,37 +163,40 @@ class Worker:
 
     def _commit(self, items: list[_Item]) -> None:
         """Runs in one thread at a time."""
+        drafts = [item for item in items if isinstance(item, Draft)]
+        tasks = [item for item in items if isinstance(item, Task)]
         if self.problem is not None:
             _refuse(items, self.problem)
             return
-        drafts = [item for item in items if isinstance(item, Draft)]
-        tasks = [item for item in items if isinstance(item, Task)]
-        calls = [item for item in items if isinstance(item, _Call)]
-        try:
-            for call in calls:
+        for call in [item for item in items if isinstance(item, _Call)]:
+            try:
                 call.run()
+            except LoopError as problem:
+                call.problem = problem
+        try:
             if self._lease is not None and self._is_renewal_due():
-                tasks.append(self.journal.renewal(self._lease, self.options.lease))
-                self._renewed_at = time.monotonic()
-            if drafts or tasks or not calls:
-                known = 0 if self._learner is None else self._learner.position
-                written = self.journal.write(drafts, tasks, self._lease, known)
-                self._apply(written.records, written.is_fenced)
+                tasks.append(self._renewal())
+            known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
+            written = self.journal.write(drafts, tasks, self._lease, known)
         except LoopError as problem:
             if isinstance(problem, JournalFailed):
                 self.problem = problem
             _refuse(items, problem)
-        except Exception as problem:
-            # What is durable stays so. What this process made of it cannot be trusted.
-            self.problem = JournalFailed(f"the loop stopped ({type(problem).__name__}: {problem}); open it again.")
+            return
+        try:
+            self._apply(written.records, written.is_fenced)
+        except BaseException as problem:
+            self._learner = None  # half-way; the journal knows everything
+            if not isinstance(problem, Exception):
+                raise  # Ctrl-C
+            self.problem = JournalFailed(
+                f"learning stopped ({type(problem).__name__}: {problem}); open the loop again."
+            )
             self.problem.__cause__ = problem
             _refuse(items, self.problem)
-        except BaseException:
-            self._learner = None  # interrupted half-way; the journal knows everything
-            raise
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
-        with self.state:
+        with self._state:
             if is_fenced:
                 _log.warning("another process has taken over learning; this one goes on deciding")
                 self._lease = self._learner = self._twin = None
@@ -201,6 +208,11 @@ class Worker:
                         learner.apply(record)
                 self.journal.memory = learner.settings.memory
 
+    def _renewal(self) -> Task:
+        assert self._lease is not None
+        self._renewed_at = time.monotonic()
+        return self.journal.renewal(self._lease, self.options.lease)
+
     # Deciding
 
     @property
@@ -209,16 +221,22 @@ class Worker:
         learner = self._learner
         if learner is not None:
             return learner.settings
-        with self.state:
-            return self.view().settings
+        with self.view() as view:
+            return view.settings
 
-    def view(self) -> View:
-        """What decisions are made with. It stays as it is only while `state` is held."""
-        if self._lease is not None:
-            learner = self._learning()
-            return View(learner.model, learner.settings, self._generation, learner.position)
-        assert self._view is not None
-        return self._view
+    @contextlib.contextmanager
+    def view(self) -> Iterator[View]:
+        """What decisions are made with; it stays as it is meanwhile."""
+        if self._learner is None and self._lease is not None:
+            self.submit([])  # interrupted half-way: the learner is made again
+        with self._state:
+            learner = self._learner
+            if learner is not None:
+                yield View(learner.model, learner.settings, self._generation, learner.position)
+            elif self._view is not None:
+                yield self._view
+            else:
+                raise LoopError("the loop was interrupted; ask again.")
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
@@ -233,14 +251,14 @@ class Worker:
         else:
             first = Learner.begin(self.journal, next(self.journal.read()))
             view = View(first.model, first.settings, 0, first.position)
-        with self.state:
+        with self._state:
             self._view, self._generation = view, view.generation
         self.journal.memory = view.settings.memory
 
     # Learning
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
-        with self.state:
+        with self._state:
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -250,23 +268,29 @@ class Worker:
         return True
 
     def _learning(self) -> Learner:
-        """The learner: the newest checkpoint, and every record since."""
+        """The learner: the newest checkpoint, and every record since. Between commits only, for it may write."""
         if self._learner is not None:
             return self._learner
+        source = _LongRead(self.journal, self._beat)
         checkpoints = self.journal.checkpoints()
         if checkpoints:
             newest = checkpoints[-1]
-            learner = Learner.at(self.journal, newest, self.journal.windows(newest.generation))
+            learner = Learner.at(source, newest, self.journal.windows(newest.generation))
             self._generation, self._saved_position = newest.generation, newest.position
         else:
-            learner = Learner.begin(self.journal, next(self.journal.read()))
+            learner = Learner.begin(source, next(self.journal.read()))
             self._generation = self._saved_position = 0
-        for record in self.journal.read(learner.position):
+        for record in source.read(learner.position):
             learner.apply(record)
         self._learner, self._twin, self._view = learner, None, None
         self._saved_at = time.monotonic()
         self.journal.memory = learner.settings.memory
         return learner
+
+    def _beat(self) -> None:
+        """Holds the lease while the journal is read for longer than it would last."""
+        if self._lease is not None and self._is_renewal_due():
+            self.journal.write([], [self._renewal()], self._lease)
 
     def checkpoint(self) -> int:
         """Commits the state as a new generation, unless nothing happened since the last.
@@ -277,13 +301,13 @@ class Worker:
             The newest generation.
         """
         with self._checkpointing:
-            with self.state:
-                if self._lease is None:
+            with self.view():
+                learner = self._learner
+                if learner is None:
                     raise Fenced("only the process that learns makes checkpoints, and this one does not.")
-                learner = self._learning()
                 if learner.position == self._saved_position:
                     return self._generation
-                events, columns = learner.model.events, learner.model.columns()
+                events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
                 position, when, summary = learner.position, learner.time, learner.summary()
                 touched, learner.join.touched = learner.join.touched, set()
                 rows = list(learner.join.rows(sorted(touched)))
@@ -298,15 +322,18 @@ class Worker:
                 one = Checkpoint(self._generation + 1, position, when, sha256(content), events, summary)
                 for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
                     self.submit([task])
-            except BaseException:
-                with self.state:
+            except BaseException as problem:
+                with self._state:
                     learner.join.touched |= touched
                     learner.dead_letters = letters + learner.dead_letters
                     learner.updates = self._twin = None
+                    if not isinstance(problem, LoopError):
+                        self._learner = None  # perhaps it was committed; the journal knows
                 raise
-            with self.state:
-                if self._twin is None and learner.updates is not None and content:
-                    self._twin = Model(learner.model.settings, content)
+            # A learner that decides nothing need not be quick to answer while it saves.
+            twin = self._twin or (Model(settings, content) if content and self.options.decides else None)
+            with self._state:
+                self._twin = twin if learner.updates is not None else None
                 self._generation, self._saved_position = one.generation, position
                 self._saved_at = time.monotonic()
             self._prune(when, learner.settings)
@@ -362,7 +389,7 @@ class Worker:
 
     def tick(self) -> None:
         """Closes the windows whose deadline has passed, if this process learns."""
-        with self.state:
+        with self._state:
             deadline = None if self._learner is None else self._learner.join.next_deadline()
         if deadline is not None and deadline < self._clock():
             with contextlib.suppress(Fenced):
@@ -382,7 +409,7 @@ class Worker:
 
     def numbers(self) -> dict[str, object]:
         """What is known of the state, for `Status`."""
-        with self.state:
+        with self._state:
             learner = self._learner
             if learner is not None:
                 summary = learner.summary()
@@ -411,8 +438,24 @@ class Worker:
 
     def new_dead_letters(self) -> list[DeadLetter]:
         """Those that no checkpoint holds yet."""
-        with self.state:
+        with self._state:
             return [] if self._learner is None else list(self._learner.dead_letters)
+
+
+class _LongRead:
+    """A journal that is read for a while, with a sign of life now and then."""
+
+    def __init__(self, journal: Journal, beat: Callable[[], None]) -> None:
+        self._journal = journal
+        self._beat = beat
+        self.decision = journal.decision
+        self.model = journal.model
+
+    def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        for count, record in enumerate(self._journal.read(after, upto)):
+            if count % 1000 == 0:
+                self._beat()
+            yield record
 
 
 def _refuse(items: Sequence[_Item], problem: Exception) -> None:

@@ -1,5 +1,7 @@
-"""Journals of tests are in memory where that can be: thousands of commits wait for no disk. The tests that kill processes
-and break writes are as real there: what a process has written survives it."""
+"""Journals of tests are in memory where that can be, and wait for no disk.
+
+The tests that kill processes and break writes are as real there: what a process has written survives it.
+"""
 
 import shutil
 import tempfile

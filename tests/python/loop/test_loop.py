@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-from loop.support import Clock, open_loop
 
+from loop.support import Clock, open_loop
 from vw_fastcb import FastCB, Loop
 from vw_fastcb.loop import (
     Conflict,
@@ -72,7 +72,8 @@ def test_a_model_of_two_halves_is_the_model_of_the_whole(tmp_path):
             play(loop, i, i + 1)
         loop.close()
     whole, halves = (replayed(tmp_path / name) for name in ("whole", "halves"))
-    assert whole.agrees and halves.agrees
+    assert whole.agrees
+    assert halves.agrees
     assert whole.sha256 == halves.sha256
 
 
@@ -122,7 +123,7 @@ def test_a_reward_with_an_id_counts_once(tmp_path):
         loop.reward("e1", 2, reward_id="r2")
         for _ in range(2):
             loop.reward("e1", 1)
-        with pytest.raises(Conflict, match="was 2.0 before and is 3.0 now"):
+        with pytest.raises(Conflict, match=r"was 2\.0 before and is 3\.0 now"):
             loop.reward("e1", 3, reward_id="r1")
         assert loop.status().counts["rewards"] == 4
 
@@ -226,7 +227,8 @@ def test_actions_bring_their_features(tmp_path):
         with pytest.raises(ValueError, match="action_features are missing"):
             loop.decide({"user": "Tom"})
     found = replayed(tmp_path / "loop.db")
-    assert found.agrees and found.decisions == 60
+    assert found.agrees
+    assert found.decisions == 60
 
 
 def test_contexts_may_be_arrays(tmp_path):
@@ -289,7 +291,8 @@ def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(tmp_path)
     with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
         assert loop.model().to_bytes() == after
     found = replayed(tmp_path / "loop.db")
-    assert found.agrees and found.sha256 == sha256(after)
+    assert found.agrees
+    assert found.sha256 == sha256(after)
 
 
 def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
@@ -299,9 +302,8 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     path = tmp_path / "loop.db"
     with pytest.raises(SettingsDiffer, match="wait is 10000 in the journal and 1000 here"):
         Loop.open(path, wait="1s", clock=clock)
-    with Loop.open(path, wait="1s", default_reward=0, epsilon=0.3, gamma_scale=1, change=True, clock=clock) as loop:
-        decision = loop.decide({"user": "Tom"}, event_id="new")
-        assert decision.pmf.min() >= 0.1
+    with Loop.open(path, wait="1s", default_reward=0, change=True, clock=clock) as loop:
+        loop.decide({"user": "Tom"}, event_id="new")
         clock.now += 1001
         loop.tick()
         assert loop.status().counts["learned_defaults"] == 1
@@ -309,8 +311,31 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
         loop.tick()
         counts = loop.status().counts
         assert (counts["learned_defaults"], counts["unrewarded"]) == (1, 1)
-    with Loop.open(path, wait="1s", epsilon=0.3, clock=clock):
+    with Loop.open(path, wait="1s", default_reward=0, clock=clock):
         pass
+    assert replayed(path).agrees
+
+
+def test_gamma_and_epsilon_change_and_the_model_is_kept(tmp_path):
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 100)
+        greedy = loop.decide({"user": "u1", "hour": 3}).pmf
+        good = loop.checkpoint()
+    with Loop.open(path, gamma_scale=0.01, change=True) as loop:
+        assert loop.status().learned == 100
+        calm = loop.decide({"user": "u1", "hour": 3}).pmf
+        assert greedy.max() > 0.9
+        assert calm.max() < 0.6
+    with Loop.open(path, gamma_scale=10, epsilon=0.3, change=True) as loop:
+        floored = loop.decide({"user": "u1", "hour": 3}).pmf
+        assert floored.min() == pytest.approx(0.1, abs=1e-6)
+        play(loop, 200, 220)
+        loop.rollback(good)
+        assert (loop.decide({"user": "u1", "hour": 3}).pmf == floored).all()
+    with Loop.open(path, epsilon=0, change=True) as loop:
+        assert (loop.decide({"user": "u1", "hour": 3}).pmf == greedy).all()
+        assert loop.model().epsilon == 0
     assert replayed(path).agrees
 
 
@@ -334,6 +359,60 @@ def test_settings_that_mean_other_weights_relearn_or_begin_afresh(tmp_path):
         play(loop, 100, 110)
         assert loop.status().learned == 10
     assert replayed(path).agrees
+
+
+@pytest.mark.parametrize("ticks", [False, True])
+def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(tmp_path, ticks):
+    clock = Clock()
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path, clock=clock, bits=10, wait="1s", default_reward=0) as loop:
+        empty = loop.checkpoint()
+        loop.decide({"user": "Tom"}, event_id="old")
+        clock.now += 500
+        loop.decide({"user": "Tom"}, event_id="waits")
+    clock.now += 501
+    if ticks:
+        with Loop.open(path, clock=clock) as loop:
+            loop.tick()
+    with Loop.open(path, clock=clock, bits=11, change=True, relearn=False) as loop:
+        assert loop.status().learned == 0
+        assert loop.status().counts["learned_defaults"] == 1
+        loop.reward("waits", 1)
+        assert loop.status().learned == 1
+        with pytest.raises(SettingsDiffer, match="another bits"):
+            loop.rollback(empty)
+    assert replayed(path).agrees
+
+
+def test_a_rollback_to_before_the_first_decision(tmp_path):
+    with open_loop(tmp_path) as loop:
+        empty = loop.checkpoint()
+        loop.decide({"user": "Tom"}, event_id="e1")
+        loop.checkpoint()
+        loop.rollback(empty)
+        loop.reward("e1", 1)
+        assert loop.status().learned == 1
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_relearning_learns_what_has_closed_by_then(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0) as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+    clock.now += 1001
+    with Loop.open(tmp_path / "loop.db", clock=clock, learning_rate=1, change=True, relearn=True) as loop:
+        assert loop.status().learned == 1
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_ids_are_remembered_while_their_window_is_open(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="10s", retention="1s") as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+    with Loop.open(tmp_path / "loop.db", clock=clock, wait="1s", change=True) as loop:
+        clock.now += 2000
+        loop.reward("e1", 1)
+        assert loop.status().counts["learned"] == 1
 
 
 def test_actions_are_added_at_the_end(tmp_path):
@@ -414,7 +493,8 @@ def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
         assert loop.model().to_bytes() == content
         assert loop.status().counts["decisions"] == 121
     found = replayed(tmp_path / "loop.db")
-    assert found.agrees and found.start > 1
+    assert found.agrees
+    assert found.start > 1
 
 
 def test_threads_share_commits_and_nothing_is_lost(tmp_path):
@@ -441,7 +521,8 @@ def test_threads_share_commits_and_nothing_is_lost(tmp_path):
         status = loop.status()
         assert (status.counts["decisions"], status.learned, status.lag) == (480, 480, 0)
     found = replayed(tmp_path / "loop.db")
-    assert found.agrees and found.decisions == 480
+    assert found.agrees
+    assert found.decisions == 480
 
 
 def test_a_second_loop_decides_from_the_newest_checkpoint_and_takes_over(tmp_path):
