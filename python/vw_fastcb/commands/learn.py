@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -43,9 +42,8 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
                     raise KeyboardInterrupt
 
         options = Options(
+            decides=False,
             takes_over=take_over,
-            # Whoever comes back after a while must not find that the lease has expired meanwhile.
-            lease=10_000 if follow else 600_000,
             checkpoint_every=every,
             writes_ticks=follow,
             has_upkeep=follow,
@@ -77,7 +75,6 @@ def _stay(worker: Worker, stop: threading.Event, line: StatusLine, path: str, as
     """Tells how it goes until it is stopped."""
     was_learner: bool | None = None
     said: dict[str, Any] = {}
-    said_at = 0.0
     while not stop.is_set() and worker.problem is None:
         if worker.is_learner != was_learner:
             was_learner = worker.is_learner
@@ -89,9 +86,9 @@ def _stay(worker: Worker, stop: threading.Event, line: StatusLine, path: str, as
             **{name: numbers[name] for name in ("applied", "generation", "learned", "open", "early")},
         }
         line.show(_status_words(status))
-        if as_json and status != said and time.monotonic() - said_at > 2:
+        if as_json and status != said:
             print(json.dumps(status), flush=True)
-            said, said_at = status, time.monotonic()
+            said = status
         stop.wait(_LOOKS_APART)
 
 

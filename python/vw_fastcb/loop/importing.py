@@ -29,7 +29,6 @@ from vw_fastcb.loop.worker import Options, Worker
 
 _RECORDS_AT_ONCE = 5000  # in a commit
 _MOST_BAD = 1000  # lines whose reasons are kept
-_LEASE = 600_000  # milliseconds: nobody else knows the journal yet
 
 
 class BadEvent(LoopError):
@@ -252,7 +251,7 @@ class Import:
             if position % 500 == 0:
                 self._watch("learned", position)
 
-        options = Options(lease=_LEASE, writes_ticks=False, has_upkeep=False)
+        options = Options(decides=False, writes_ticks=False, has_upkeep=False)
         worker = Worker(watched(journal, watch), lambda: last[1], options)
         try:
             worker.start()

@@ -88,7 +88,7 @@ class Outcomes:
                 yield outcome
 
     def _apply(self, join: Join, record: Record) -> Iterator[Outcome]:
-        early = {one.position for one in join.early.get(record.event_id or "", ())} if join.early else ()
+        early = tuple(join.early.get(record.event_id or "", ()))
         effects = join.apply(record)
         if record.kind == "decision":
             self._begin(join, record, early)

@@ -11,7 +11,9 @@ from vw_fastcb import Loop
 ACTIONS = ["politics", "sports", "music"]
 
 
-def write_history(path: Path, seed: int, events: int = 120, *, fixed: bool = True, **settings: object) -> Clock:
+def write_history(
+    path: Path, seed: int, events: int = 120, *, fixed: bool = True, erases: bool = True, **settings: object
+) -> Clock:
     """A journal of random events, with every window closed in the end."""
     rng = random.Random(seed)
     clock = Clock()
@@ -33,7 +35,7 @@ def write_history(path: Path, seed: int, events: int = 120, *, fixed: bool = Tru
                 tell(known, rng.choice([0.0, 0.25, 1.0]) if settings.get("aggregation") != "sum" else 0.75)
             if rng.random() < 0.2:
                 loop.activate(rng.choice(waiting[-6:]))
-            if rng.random() < 0.04:
+            if erases and rng.random() < 0.04:
                 loop.erase(rng.choice(waiting))
             if rng.random() < 0.05:
                 loop.checkpoint()
