@@ -5,6 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake cpp -type f)
 
+# Python compiles a file when it is first imported, and keeps the result. To compile all files of all packages, most of which
+# nobody imports, takes pip as long as to install them. 0 is no slip: pip takes it for "no compiling", and 1 for the contrary.
+export PIP_NO_COMPILE := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all lint format bench wheel docs sanitize clean
 
 help:  ## show this list
@@ -16,7 +22,7 @@ demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
 test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev $(VENV)/.installed-cluster lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.installed-dev $(VENV)/.installed-cluster $(VENV)/.installed-docs lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -67,28 +73,30 @@ sanitize: $(SANITIZE)/.installed $(SANITIZE)/reports.so  ## twins, bad events an
 	  cat $(REPORTS)/* 2>/dev/null && echo "The sanitizers' reports above are in $(REPORTS)" && exit 1; exit $$failed
 
 clean:  ## remove what was built here (VW's core stays in the user's cache)
-	rm -rf $(VENV) $(SANITIZE) build dist fastcb-demo.png
+	rm -rf $(VENV) $(SANITIZE) build dist fastcb-demo.png fastcb-loop.png
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "vw-fastcb needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip  # the one that came with Python may take twice as long
 
 # Verbose, because the first build takes minutes and should show that it moves.
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --verbose --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python -m pip install --verbose --editable '.[bench]'
 	touch $@
+
+# The same with what the tests need, in one go.
+$(VENV)/.installed-dev: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --verbose --editable '.[dev]'
+	touch $(VENV)/.installed $@
 
 # What extras add, without building the package again. One requirement per line: some have conditions with spaces.
 requirements = import sys, tomllib; \
   extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
   print(*[r for name in sys.argv[1:] for r in extras[name] if not r.startswith("vw-fastcb")], sep="\n")
 install_extras = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/requirements.txt && \
-  $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/requirements.txt
-
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(call install_extras,dev docs)
-	touch $@
+  $(BIN)/python -m pip install --quiet --requirement $(VENV)/requirements.txt
 
 $(VENV)/.installed-wheel $(VENV)/.installed-docs $(VENV)/.installed-cluster: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
 	$(call install_extras,$*)
@@ -97,11 +105,11 @@ $(VENV)/.installed-wheel $(VENV)/.installed-docs $(VENV)/.installed-cluster: $(V
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.
 $(SANITIZE)/.installed: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
-	$(SANITIZE)/bin/python -m pip install --verbose --disable-pip-version-check --editable . \
+	$(SANITIZE)/bin/python -m pip install --verbose --editable . \
 	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Sanitize \
 	  --config-settings=cmake.define.CMAKE_C_FLAGS='$(SANITIZE_FLAGS)' \
 	  --config-settings=cmake.define.CMAKE_CXX_FLAGS='$(SANITIZE_FLAGS)'
-	$(SANITIZE)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist psutil
+	$(SANITIZE)/bin/python -m pip install --quiet pytest pytest-xdist psutil
 	touch $@
 
 $(SANITIZE)/reports.so: tests/cpp/undefined_reports.cc $(SANITIZE)/.installed

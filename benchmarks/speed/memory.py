@@ -14,7 +14,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -202,9 +202,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", choices=CASES, help="run this case alone, here, and print JSON")
     parser.add_argument("--count", type=int, help="how many rounds, learners, ...; the case's own number unless given")
+    parser.add_argument("--warm-up", type=int, help="of these, how many come before memory is looked at; with --case")
     arguments = parser.parse_args()
     if arguments.case is not None:
         case = CASES[arguments.case]
+        if arguments.warm_up is not None:
+            case = replace(case, warm_up=arguments.warm_up)
         print(json.dumps(asdict(measure(case, arguments.count or case.count))))
         return
     rows = []

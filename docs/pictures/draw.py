@@ -157,7 +157,50 @@ def draw_objectives(shuffles: int = 10) -> None:
     write(figure, "objectives.svg")
 
 
+# What happens to a decision, in minutes from it: rewards, when it is learned (None: never), an activation, in words.
+WINDOWS = {
+    'aggregation="first"': ([3, 7], 3, None, "the first reward is learned when it comes"),
+    'aggregation="sum"': ([3, 7], 10, None, "the sum is learned when the wait is over"),
+    "no reward": ([], 10, None, "the default is learned, if there is one"),
+    "a late reward": ([11.2], 10, None, "it is counted, and changes nothing"),
+    "an early reward": ([-1.2], 0, None, "it is held until its decision is there"),
+    "activated": ([3], 6, 6, "learned once it is activated"),
+    "never activated": ([3], None, None, "nothing is learned, not even the default"),
+}
+
+
+def draw_windows(wait: int = 10) -> None:
+    """Which reward each decision learns, and when."""
+    figure, axes = plt.subplots(figsize=(9.6, 4.3), layout="constrained")
+    for row, (name, (rewards, learned, activated, words)) in enumerate(WINDOWS.items()):
+        needs_activation = "activated" in name
+        axes.plot([0, wait], [row, row], color=SQUARECB, linewidth=9, alpha=0.3, solid_capstyle="butt", zorder=1)
+        axes.plot(0, row, "o", color=SQUARECB, markersize=9, fillstyle="none" if needs_activation else "full", zorder=3)
+        axes.plot(rewards, [row] * len(rewards), "D", color=THIRD, markersize=8, zorder=3)
+        if activated is not None:
+            axes.plot(activated, row, "o", color=SQUARECB, markersize=9, zorder=3)
+        if learned is not None:
+            axes.plot(learned, row, "o", color=FASTCB, markersize=19, markeredgewidth=2.2, fillstyle="none", zorder=4)
+        axes.annotate(words, (1.02, row), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
+    axes.set(ylim=(len(WINDOWS) - 0.4, -0.6), xlim=(-2, 12.2), yticks=range(len(WINDOWS)), xticks=[0, wait])
+    axes.set_yticklabels(WINDOWS)
+    axes.set_xticklabels(["decided", "wait is over"])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.tick_params(length=0)
+    axes.grid(axis="x", linestyle=":")
+    for marker, color, size, fill, label in (
+        ("o", SQUARECB, 9, "full", "decided, activated"),
+        ("o", SQUARECB, 9, "none", "decided with activate=False"),
+        ("D", THIRD, 8, "full", "reward"),
+        ("o", FASTCB, 15, "none", "learned"),
+    ):
+        axes.plot([], [], marker, color=color, markersize=size, fillstyle=fill, markeredgewidth=2, label=label)
+    figure.legend(frameon=False, loc="outside upper center", ncols=4, handletextpad=0.3)
+    write(figure, "windows.svg")
+
+
 if __name__ == "__main__":
+    draw_windows()
     draw_allocation()
     draw_objectives()
     draw_drift()

@@ -62,7 +62,8 @@ EACH_FORMAT = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
 
 
 def workspace(flags: str) -> Workspace:
-    return Workspace(f"{flags} --fastcb --quiet")
+    # Few weights: VW goes over all of them to save a model and to load one.
+    return Workspace(f"{flags} -b 10 --fastcb --quiet")
 
 
 @contextmanager

@@ -1,10 +1,17 @@
-"""What every run of the tests shares: the table of the twin test at its end."""
+"""What every run of the tests shares: how many examples properties get, and the table of the twin test at its end."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties get many examples where the slow tests run, too. See properties.py."""
+    if config.getoption("markexpr") != "not slow":
+        os.environ["VW_FASTCB_MANY_EXAMPLES"] = "1"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,6 @@
-"""What the property tests of the learner share: a stable profile, tables of numbers, a learner with an opinion."""
+"""What the property tests share: a stable profile, tables of numbers, a learner with an opinion."""
+
+import os
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -7,12 +9,18 @@ from hypothesis.extra.numpy import arrays
 
 from vw_fastcb import FastCB
 
+
+def examples(few: int, many: int) -> int:
+    """How many examples a property gets in `make test`, and in `make test-all`: conftest.py tells them apart."""
+    return many if os.environ.get("VW_FASTCB_MANY_EXAMPLES") else few
+
+
 # Derandomised: CI sees the same examples on every run.
 PROFILE = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=12,
+    max_examples=examples(12, 100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 SMALL = {"bits": 10, "learning_rate": 2.0, "seed": 1}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+from latex2mathml.converter import convert
 
-from pages import anchors, blocks, cells, links, run_page
+import vw_fastcb
+from pages import anchors, blocks, cells, links, run_page, without_code
 from vw_fastcb import FastCB, __version__
 from vw_fastcb.bakeoff.grid import EXAMPLE
 
@@ -65,6 +68,25 @@ def test_the_site_has_every_page_once():
     inside = [page for page in navigation if not page.startswith("beyond/")]
     assert sorted(inside) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
     assert all((ROOT / page.removeprefix("beyond/")).is_file() for page in set(navigation) - set(inside))
+
+
+EQUATION = re.compile(r"^\$\$\n(.*?)\n\$\$$|(?<!\$)\$([^$\n]+)\$(?!\$)", re.MULTILINE | re.DOTALL)
+
+
+def test_every_equation_can_be_written_as_mathml():
+    text = "\n".join(without_code(page.read_text()) for page in PAGES)
+    equations = [block or inline for block, inline in EQUATION.findall(text)]
+    assert len(equations) > 20
+    for equation in equations:
+        written = convert(equation)
+        assert written.startswith("<math")
+        assert "\\" not in written, equation  # a command that the converter does not know
+
+
+def test_the_reference_is_of_things_that_are_there_and_described():
+    names = re.findall(r"^::: vw_fastcb\.(\w+)$", (DOCS / "reference.md").read_text(), flags=re.MULTILINE)
+    assert {"FastCB", "Decision", "Workspace", "allocation"} <= set(names)
+    assert [name for name in names if not inspect.getdoc(getattr(vw_fastcb, name))] == []
 
 
 def test_the_overview_names_everything_public_of_the_learner():

@@ -163,7 +163,8 @@ def in_child(work):
     return False
 
 
-def test_a_fork_while_other_threads_are_inside_finds_the_learner_free_and_whole():
+@pytest.mark.parametrize("forks", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_fork_while_other_threads_are_inside_finds_the_learner_free_and_whole(forks):
     bandit, stop = taught(), threading.Event()
     rows = np.random.default_rng(2).random((300, WIDTH))
 
@@ -183,7 +184,7 @@ def test_a_fork_while_other_threads_are_inside_finds_the_learner_free_and_whole(
     for thread in threads:
         thread.start()
     try:
-        assert all(in_child(child) for _ in range(12))
+        assert all(in_child(child) for _ in range(forks))
     finally:
         stop.set()
         for thread in threads:

@@ -7,7 +7,7 @@ import pytest
 
 from vw_fastcb import FastCB, Workspace
 
-ROUNDS = 1500
+ROUNDS = pytest.mark.parametrize("rounds", [400, pytest.param(1500, marks=pytest.mark.slow)])
 KINDS = ["fixed actions", "action features", "an action set for each event", "changing action sets"]
 
 
@@ -38,19 +38,19 @@ def line(space, row):
 class Stream:
     """Contexts, the features of each event's actions, and their costs."""
 
-    def __init__(self, kind, numbers):
+    def __init__(self, kind, numbers, rounds):
         rng = np.random.default_rng(7)
         self.fixed = kind == "fixed actions"
-        self.contexts = numbers(rng.random((ROUNDS, 6))) * (rng.random((ROUNDS, 6)) < 0.7)
-        counts = np.full(ROUNDS, 4)
+        self.contexts = numbers(rng.random((rounds, 6))) * (rng.random((rounds, 6)) < 0.7)
+        counts = np.full(rounds, 4)
         if kind == "changing action sets":
-            counts = rng.integers(1, 7, size=ROUNDS)
+            counts = rng.integers(1, 7, size=rounds)
         self.costs = [whole(rng.random(count)) for count in counts]
         if self.fixed:
-            self.features, self.sets = None, [None] * ROUNDS
+            self.features, self.sets = None, [None] * rounds
         elif kind == "action features":
             self.features = numbers(rng.random((4, 3)))
-            self.sets = [self.features] * ROUNDS
+            self.sets = [self.features] * rounds
         else:
             self.sets = [numbers(rng.random((count, 3))) for count in counts]
             self.features = np.stack(self.sets) if len(set(counts.tolist())) == 1 else self.sets
@@ -96,16 +96,17 @@ def three_ways(stream, interactions):
             )
 
 
+@ROUNDS
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("numbers", "interactions"), [(fractions, ()), (fractions, ("xa",)), (fractions, ("xx", "xxx")), (whole, ("xa",))]
 )
-def test_text_and_arrays_and_simulation_agree_at_every_round(kind, numbers, interactions):
+def test_text_and_arrays_and_simulation_agree_at_every_round(kind, numbers, interactions, rounds):
     if kind == "fixed actions" and interactions == ("xa",):
         interactions = ("xx",)
     worst = largest = 0.0
-    for text, array, action, probability in three_ways(Stream(kind, numbers), interactions):
+    for text, array, action, probability in three_ways(Stream(kind, numbers, rounds), interactions):
         worst = max(worst, abs(text - array).max(), abs(array[action] - probability))
         largest = max(largest, array.max() - array.min())
     assert worst <= 1e-6
-    assert largest > 0.5  # something was learned
+    assert largest > 0.3  # something was learned

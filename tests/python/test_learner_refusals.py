@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from properties import FLOATS, PROFILE, SMALL, learned
+from properties import FLOATS, PROFILE, SMALL, examples, learned
 from vw_fastcb import FastCB
 
-FEWER = settings(PROFILE, max_examples=8)  # every one asks for several refusals
+FEWER = settings(PROFILE, max_examples=examples(8, 50))  # every one asks for several refusals
 
 # What must be refused: a learner of 3 actions that knows contexts of 4 columns and costs in [0, 1].
 

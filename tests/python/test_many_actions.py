@@ -39,7 +39,7 @@ def line(space, row):
 @pytest.mark.parametrize("vw_args", ["", "--noconstant", "--ignore x", "--nn 2", "--l2 0.001"])
 def test_a_thousand_actions_get_the_probabilities_that_text_gives(interactions, vw_args):
     rng = np.random.default_rng(1)
-    contexts, actions = whole_numbers(rng, (12, 6)), whole_numbers(rng, (1000, 5))
+    contexts, actions = whole_numbers(rng, (5, 6)), whole_numbers(rng, (1000, 5))
     bandit = FastCB(interactions=interactions, vw_args=vw_args, learning_rate=0.1)
     words = [word for word in bandit._settings().arguments() if word != "--no_stdin"]
     with Workspace(arg_list=words) as vw:

@@ -159,7 +159,7 @@ def weights(model: Path) -> list[str]:
 def test_a_workspace_reads_text_as_the_command_line_does(flags: str, event: str, tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(event.encode() + b"\n")
     program, own = tmp_path / "program.txt", tmp_path / "workspace.txt"
-    done = run(*flags.split(), "--fastcb", "--quiet", "-d", tmp_path / "log", "--readable_model", program)
+    done = run(*flags.split(), "-b", 10, "--fastcb", "--quiet", "-d", tmp_path / "log", "--readable_model", program)
     vw = workspace(f"{flags} --readable_model {own}")
     if done.returncode == 0:
         vw.learn(event)

@@ -21,6 +21,8 @@ from vw_fastcb import FastCB, Workspace
 
 ROUNDS = 300
 ACTIONS = 4
+BITS = 12  # few weights: VW goes over all of them to save a model and to load one
+BITS_TO_MERGE = 18  # VW merges into a model of this size, whatever the size of the parts
 REGRESSORS = ["", "--sgd", "--power_t 0.7", "--initial_t 5", "--coin", "--ftrl", "--nn 2"]
 DOORS = ["fixed", "adf"]
 SETTINGS = pytest.mark.parametrize(("door", "regressor"), [(d, r) for d in DOORS for r in REGRESSORS])
@@ -66,15 +68,14 @@ def stream(door):
     return Stream(contexts, None if door == "fixed" else features, costs)
 
 
-def learner(door, regressor):
+def learner(door, regressor, bits=BITS):
+    actions = ACTIONS if door == "fixed" else None
     # A step that lets --sgd neither stand still nor overflow.
-    return FastCB(
-        ACTIONS if door == "fixed" else None, cost_range=(0, 3), learning_rate=0.25, vw_args=regressor, seed=1
-    )
+    return FastCB(actions, cost_range=(0, 3), learning_rate=0.25, vw_args=regressor, seed=1, bits=bits)
 
 
-def flags(door, regressor):
-    return [word for word in learner(door, regressor)._settings().arguments() if word != "--no_stdin"]
+def flags(door, regressor, bits=BITS):
+    return [word for word in learner(door, regressor, bits)._settings().arguments() if word != "--no_stdin"]
 
 
 def played(door, regressor):
@@ -207,9 +208,17 @@ def test_a_model_goes_on_anywhere_as_if_it_had_never_been_saved(door, regressor,
     np.testing.assert_array_equal(learned_one_by_one(loaded, data, actions, second), expected)
 
 
-@SETTINGS
+# --initial_t makes a model file of all its weights.
+@pytest.mark.parametrize(
+    ("door", "regressor"),
+    [
+        pytest.param(door, regressor, marks=pytest.mark.slow if regressor == "--initial_t 5" else ())
+        for door in DOORS
+        for regressor in REGRESSORS
+    ],
+)
 def test_merged_models_are_those_of_the_program_merged(door, regressor, tmp_path):
-    data, words = stream(door), flags(door, regressor)
+    data, words = stream(door), flags(door, regressor, BITS_TO_MERGE)
     actions, _ = played(door, regressor)
     parts = [range(100), range(100, ROUNDS)]
     workspaces, bandits = [], []
@@ -217,7 +226,7 @@ def test_merged_models_are_those_of_the_program_merged(door, regressor, tmp_path
         vw = Workspace(arg_list=words)
         learned_in_workspace(vw, data, actions, rows)
         workspaces.append(vw)
-        bandits.append(learned_in_batches(learner(door, regressor), data, actions, rows))
+        bandits.append(learned_in_batches(learner(door, regressor, BITS_TO_MERGE), data, actions, rows))
     bandits[1].save(tmp_path / "part")
     of_bandits = [bandits[0].to_workspace(), FastCB.load(tmp_path / "part").to_workspace()]
     if regressor in ("--coin", "--ftrl"):  # refused by VW, by name

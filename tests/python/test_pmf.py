@@ -24,7 +24,8 @@ EXTREMES = ("1e20", "-1e20", "3e38", "1e-30", "1e-40", "1e-45", "0", "-0", "1", 
 
 
 def workspace(flags: str) -> Workspace:
-    return Workspace(f"{flags} --fastcb --quiet")
+    # Few weights: VW goes over all of them to make a model, to save and to load it.
+    return Workspace(f"{flags} -b 14 --fastcb --quiet")
 
 
 def features(rng: random.Random, values: Sequence[str]) -> str:

@@ -74,11 +74,20 @@ VARIANTS = [
 
 # Long enough for every state that a learner keeps to matter; the long version looks for what grows slowly.
 LONG = 2000
-SHORT = 150
+SHORT = 110  # an even number of lines, after which VW can resume --lrq
 EVERY_FLAG = pytest.mark.parametrize(
     ("flags", "rounds"),
     [
         *((flags, SHORT) for flags in [*REGRESSORS, *VARIANTS]),
+        *(pytest.param(flags, LONG, marks=pytest.mark.slow) for flags in REGRESSORS),
+    ],
+)
+# A model is one file, whoever wrote it: what a flag puts there is found out on the command line.
+EVERY_REGRESSOR_AND_SLOWLY_EVERY_FLAG = pytest.mark.parametrize(
+    ("flags", "rounds"),
+    [
+        *((flags, SHORT) for flags in REGRESSORS),
+        *(pytest.param(flags, SHORT, marks=pytest.mark.slow) for flags in VARIANTS),
         *(pytest.param(flags, LONG, marks=pytest.mark.slow) for flags in REGRESSORS),
     ],
 )
@@ -87,6 +96,12 @@ EVERY_REGRESSOR = pytest.mark.parametrize(
     [(flags, SHORT) for flags in REGRESSORS]
     + [pytest.param(flags, LONG, marks=pytest.mark.slow) for flags in REGRESSORS],
 )
+
+
+def arguments_of(door: Door, flags: str, rounds: int) -> list[str]:
+    """The flags, with few weights where the run is short: VW goes over all of them to save a model and to load one."""
+    few = ["-b", "12"] if rounds == SHORT and "-b " not in flags else []
+    return [*door.flags, *flags.split(), *few]
 
 
 def log_for(door: Door, flags: str, count: int) -> list[Event]:
@@ -141,7 +156,7 @@ def assert_same_but_for_the_passes(resumed: Path, whole: Path) -> None:
 @EVERY_FLAG
 def test_resuming_on_the_command_line_changes_nothing(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
     log = log_for(door, flags, 2 * rounds)
-    arguments = [*door.flags, *flags.split()]
+    arguments = arguments_of(door, flags, rounds)
     expected, whole = on_the_command_line(tmp_path, "whole", log, door, *arguments)
     before, half = on_the_command_line(tmp_path, "half", log[:rounds], door, *arguments)
     after, resumed = on_the_command_line(tmp_path, "resumed", log[rounds:], door, "-i", half, KEEP_COUNTERS)
@@ -151,10 +166,10 @@ def test_resuming_on_the_command_line_changes_nothing(door: Door, flags: str, ro
 
 
 @DOORS
-@EVERY_FLAG
+@EVERY_REGRESSOR_AND_SLOWLY_EVERY_FLAG
 def test_resuming_in_python_changes_nothing(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
     log = log_for(door, flags, 2 * rounds)
-    arguments = [*door.flags, *flags.split()]
+    arguments = arguments_of(door, flags, rounds)
     expected, whole = in_python(tmp_path, "whole", log, door, *arguments)
     before, half = in_python(tmp_path, "half", log[:rounds], door, *arguments)
     after, resumed = in_python(tmp_path, "resumed", log[rounds:], door, "-i", half, KEEP_COUNTERS)
@@ -167,7 +182,7 @@ def test_resuming_in_python_changes_nothing(door: Door, flags: str, rounds: int,
 @EVERY_REGRESSOR
 def test_python_goes_on_from_the_command_line(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
     log = log_for(door, flags, 2 * rounds)
-    arguments = [*door.flags, *flags.split()]
+    arguments = arguments_of(door, flags, rounds)
     expected, _ = in_python(tmp_path, "whole", log, door, *arguments)
     _, half = on_the_command_line(tmp_path, "half", log[:rounds], door, *arguments)
     after, _ = in_python(tmp_path, "resumed", log[rounds:], door, "-i", half)
@@ -179,7 +194,7 @@ def test_python_goes_on_from_the_command_line(door: Door, flags: str, rounds: in
 @EVERY_REGRESSOR
 def test_the_command_line_goes_on_from_python(door: Door, flags: str, rounds: int, tmp_path: Path) -> None:
     log = log_for(door, flags, 2 * rounds)
-    arguments = [*door.flags, *flags.split()]
+    arguments = arguments_of(door, flags, rounds)
     expected, whole = on_the_command_line(tmp_path, "whole", log, door, *arguments)
     _, half = in_python(tmp_path, "half", log[:rounds], door, *arguments)
     after, resumed = on_the_command_line(tmp_path, "resumed", log[rounds:], door, "-i", half, KEEP_COUNTERS)

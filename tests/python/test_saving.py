@@ -143,7 +143,7 @@ def test_processes_that_save_to_one_path_do_not_damage_the_model(tmp_path: Path)
     path = tmp_path / "model"
     command = [sys.executable, "-c", SAVE_AGAIN_AND_AGAIN]
     processes = [
-        subprocess.Popen([*command, bits, str(path), "60"], stderr=subprocess.PIPE, text=True) for bits in ("14", "15")
+        subprocess.Popen([*command, bits, str(path), "25"], stderr=subprocess.PIPE, text=True) for bits in ("14", "15")
     ]
     loaded = 0
     while any(process.poll() is None for process in processes):

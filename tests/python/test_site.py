@@ -1,4 +1,7 @@
-"""The documentation builds as a site, strict on links, and needs nothing from elsewhere."""
+"""The documentation builds as a site, strict on links, and needs nothing from elsewhere.
+
+`make docs` builds it, too. What can be seen in the pages themselves is tested in test_docs.py.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow  # what builds a site takes pip longer to install than it takes to run
 
 
 @pytest.fixture(scope="module")

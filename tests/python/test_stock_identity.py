@@ -204,9 +204,9 @@ def test_a_model_crosses_over_between_the_stock_wheel_and_ours(data: Path, tmp_p
 
 
 def logged(
-    seed: int, form: Callable[[Event], str], **shape: int | tuple[int, int]
+    seed: int, form: Callable[[Event], str], count: int = 150, **shape: int | tuple[int, int]
 ) -> Callable[[random.Random], list[str]]:
-    return lambda _: [form(event) for event in events(150, seed=seed, **shape)]  # type: ignore[arg-type]
+    return lambda _: [form(event) for event in events(count, seed=seed, **shape)]  # type: ignore[arg-type]
 
 
 def with_graph(event: Event) -> str:
@@ -318,7 +318,7 @@ DATA: dict[str, Callable[[random.Random], list[str]]] = {
     "adf.txt": logged(1, Event.adf),
     "more.txt": logged(2, Event.adf),
     "changing.txt": logged(3, Event.adf, actions=(1, 7)),
-    "graph.txt": logged(4, with_graph),
+    "graph.txt": logged(4, with_graph, count=30),  # VW solves an optimization problem for each
     "fixed.txt": logged(5, Event.fixed),
     "evaluated.txt": logged(5, evaluated),
     "adf.json": logged(6, Event.json),

@@ -23,7 +23,7 @@ def check(name: str, refused: int, seed: int, folder: Path, record_property: Cal
 def test_refused_events_leave_no_trace(
     name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    check(name, 400, 0, tmp_path, record_property)
+    check(name, 200, 0, tmp_path, record_property)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -24,8 +23,14 @@ KNOWN_FAILURES = {
     "test_vwconfig::test_vw_config_manager",
 }
 
-# These two tune a whole population of models, and take as long as all others together.
-LONG = {"test_ccb::test_ccb_and_automl", "test_tutorial::test_automl_reduction"}
+# The first two tune a whole population of models; these take longer than all others together.
+LONG = {
+    "test_ccb::test_ccb_and_automl",
+    "test_tutorial::test_automl_reduction",
+    "test_tutorial::test_with_interaction",
+    "test_tutorial::test_without_interaction",
+    "test_sklearn_vw::TestVW::test_passes",
+}
 
 BAD = {"failure", "error", "skipped"}
 
@@ -70,8 +75,9 @@ def vw_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return given / "python" / "tests"
     folder = tmp_path_factory.mktemp("release")
     inside = f"{vw_release.NAME}/python/tests"
-    with tarfile.open(given if given != Path() else vw_release.tarball()) as tar:
-        tar.extractall(folder, [member for member in tar if member.name.startswith(inside)], filter="data")
+    # Python reads the headers of 24,000 files three times as slowly.
+    archive = given if given != Path() else vw_release.tarball()
+    subprocess.run(["tar", "-xzf", archive, "-C", folder, inside], check=True)
     return folder / inside
 
 
@@ -84,7 +90,7 @@ def outcomes(vw_tests: Path, folder: Path, ours: bool, without: set[str] | None 
         (site / "sitecustomize.py").write_text(SITECUSTOMIZE)
         (folder / "tests" / "test_our_engine.py").write_text(OUR_ENGINE)
     report = folder / "report.xml"
-    deselected = [f"--deselect={name.replace('::', '.py::')}" for name in without or ()]
+    deselected = [f"--deselect={name.replace('::', '.py::', 1)}" for name in without or ()]
     result = subprocess.run(
         [
             sys.executable,
@@ -129,7 +135,7 @@ def check_our_engine(found: dict[str, str], passing: int) -> None:
 
 
 def test_vws_own_tests_pass_on_our_engine(vw_tests: Path, tmp_path: Path) -> None:
-    check_our_engine(outcomes(vw_tests, tmp_path, ours=True, without=LONG), passing=148)
+    check_our_engine(outcomes(vw_tests, tmp_path, ours=True, without=LONG), passing=145)
 
 
 @pytest.mark.slow

@@ -104,17 +104,17 @@ def reload():
             vw.finish_example(examples)
     vw.finish()
 
-for _ in range(30):
+for _ in range(20):
     reload()
 before = psutil.Process().memory_info().rss
-for _ in range(80):
+for _ in range(50):
     reload()
 print((psutil.Process().memory_info().rss - before) / 2**20)
 """
 
 
 def growth_on_reload(module: str, flags: str, model: Path, gives_back: bool) -> float:
-    """By how many MB a process grows in 80 loads of a model, learning four events each time."""
+    """By how many MB a process grows in 50 loads of a model, learning four events each time."""
     command = [sys.executable, "-c", RELOAD, module, flags, str(model), str(gives_back)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
@@ -125,7 +125,7 @@ def test_2516_loading_a_model_again_and_again_keeps_memory_flat(flags: str, tmp_
 
 
 def test_4713_stock_grows_on_reload_where_examples_are_not_given_back(tmp_path: Path) -> None:
-    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 10
+    assert growth_on_reload("vowpalwabbit", SQUARECB, tmp_path / "model", gives_back=False) > 6
 
 
 @pytest.mark.parametrize("flags", [FASTCB, "--cb_explore 3 --fastcb --quiet"], ids=["adf", "fixed"])

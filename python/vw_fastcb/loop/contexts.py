@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from vw_fastcb.learner import frames
 from vw_fastcb.learner.frames import is_number
 
 # Names and values, or the numbers of an array.
@@ -37,21 +38,26 @@ def features_of(given: Any, what: str) -> Features:
                 raise ValueError(f"{what} has the feature {name!r} twice, once it is flat; expected each name once.")
             flat[name] = value
         return flat
-    if hasattr(given, "to_dict") and hasattr(given, "index"):  # a pandas Series
+    if frames.is_frame(given):
+        if len(given) != 1:
+            raise ValueError(f"{what} has {len(given)} rows; expected one.")
+        return features_of(frames.columns_of(given, what).row(0), what)
+    if frames.is_series(given):
         return features_of(given.to_dict(), what)
     if isinstance(given, np.ndarray) or _is_list(given):
         if isinstance(given, np.ndarray) and given.ndim != 1:
             raise ValueError(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
         return [_number(value, what) for value in (given.tolist() if isinstance(given, np.ndarray) else given)]
-    raise TypeError(f"{what} is {_shown(given)}; expected a dictionary, or a row of numbers.")
+    raise TypeError(f"{what} is {shown(given)}; expected a dictionary, or a row of numbers.")
 
 
 def action_features_of(given: Any) -> list[Features]:
     """The features of all actions of an event."""
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas frame
-        given = given.to_dict("records")
+    if frames.is_frame(given):
+        columns = frames.columns_of(given, "action_features")
+        given = [columns.row(i) for i in range(len(columns))]
     if not _is_list(given) and not isinstance(given, np.ndarray):
-        raise TypeError(f"action_features are {_shown(given)}; expected a list of dictionaries, or a table (A, d).")
+        raise TypeError(f"action_features are {shown(given)}; expected a list of dictionaries, or a table (A, d).")
     if len(given) == 0:
         raise ValueError("action_features are empty; expected the features of at least one action.")
     table = [features_of(one, f"action {i}") for i, one in enumerate(given)]
@@ -80,9 +86,9 @@ def checked_id(given: Any, what: str = "event_id") -> str:
     if isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.bool_)):
         given = str(int(given))
     if not isinstance(given, str):
-        raise TypeError(f"{what} is {_shown(given)}; expected text.")
+        raise TypeError(f"{what} is {shown(given)}; expected text.")
     if not 1 <= len(given) <= 256 or not _is_text(given):
-        raise ValueError(f"{what} is {_shown(given)}; expected 1 to 256 characters of text.")
+        raise ValueError(f"{what} is {shown(given)}; expected 1 to 256 characters of text, without NUL.")
     return str(given)
 
 
@@ -101,7 +107,7 @@ def _flattened(given: Mapping[Any, Any], prefix: str, what: str, depth: int) -> 
         raise ValueError(f"{what} is nested deeper than {_DEEPEST} levels; expected a flatter dictionary.")
     for key, value in given.items():
         if not isinstance(key, (str, int)) or not _is_text(str(key)):
-            raise TypeError(f"{what} has the name {_shown(key)}; expected text.")
+            raise TypeError(f"{what} has the name {shown(key)}; expected text, without NUL and lone surrogates.")
         yield from _feature(f"{prefix}{key}", value, what, depth)
 
 
@@ -133,7 +139,7 @@ def _number(value: Any, what: str) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if not is_number(value):
-        raise TypeError(f"{what} has the value {_shown(value)}; expected numbers, text, or missing values.")
+        raise TypeError(f"{what} has the value {shown(value)}; expected numbers, text, or missing values.")
     if isinstance(value, float) and math.isnan(value):
         return None
     return _finite(value if isinstance(value, (bool, int)) else float(value), what)
@@ -141,13 +147,13 @@ def _number(value: Any, what: str) -> Any:
 
 def _finite(value: Any, what: str) -> Any:
     if value is not None and not -_LARGEST < value < _LARGEST:
-        raise ValueError(f"{what} has the value {_shown(value)}; expected finite numbers (in float32).")
+        raise ValueError(f"{what} has the value {shown(value)}; expected finite numbers (in float32).")
     return value
 
 
 def _text(word: str, what: str) -> str:
     if not _is_text(word):
-        raise ValueError(f"{what} has the text {_shown(word)}; expected Unicode without lone surrogates.")
+        raise ValueError(f"{what} has the text {shown(word)}; expected Unicode without NUL and lone surrogates.")
     return str(word)
 
 
@@ -165,6 +171,10 @@ def _is_list(given: Any) -> bool:
     return isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray))
 
 
-def _shown(given: Any) -> str:
-    text = ascii(given) if isinstance(given, str) else repr(given)
+def shown(given: Any) -> str:
+    """A value in an error: not too much of it, and nothing that a terminal cannot show."""
+    try:
+        text = ascii(given) if isinstance(given, str) else repr(given)
+    except ValueError:  # a whole number of more digits than Python likes to write
+        text = f"a {type(given).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}..."

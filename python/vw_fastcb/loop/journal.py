@@ -55,7 +55,7 @@ class Draft:
         reward_id: As of a record.
         body: As of a record.
         request: Of a decision: what was asked for. The same event id with another request is a conflict.
-        expected: Of settings: the position of the settings that they change.
+        expected: Of settings, and of a rollback: the position of the settings that they are meant to change, or to fit.
         record: The record, once it is durable; the earlier one where the same was asked before.
         is_new: Whether this draft became the record.
         problem: Why it did not.
@@ -79,10 +79,12 @@ class Task:
 
     Attributes:
         run: Writes it, inside a commit.
+        lease: Under which lease alone, if not under any.
         problem: Why it was not written.
     """
 
     run: Callable[[], None]
+    lease: Lease | None = None
     problem: Exception | None = None
 
 
@@ -187,6 +189,10 @@ class Journal(Protocol):
             JournalFull: Nothing was written.
             JournalFailed: Nobody knows what was.
         """
+        ...
+
+    def abandon(self) -> None:
+        """Drops what a commit that was interrupted has left behind."""
         ...
 
     def lease(self) -> Lease:

@@ -11,8 +11,8 @@ from vw_fastcb.loop.contexts import Features
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.join import Join, Learn
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, JournalRefused
-from vw_fastcb.loop.model import Model
-from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.model import Model, sha256
+from vw_fastcb.loop.records import Kind, Record
 from vw_fastcb.loop.settings import LoopSettings
 
 _DECISIONS_AT_HAND = 4096
@@ -27,6 +27,10 @@ class Source(Protocol):
 
     def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """The records after a position, up to another."""
+        ...
+
+    def of_kind(self, kind: Kind, after: int = 0) -> list[Record]:
+        """All records of a rare kind after a position."""
         ...
 
     def model(self, sha256: str) -> bytes:
@@ -95,8 +99,10 @@ class Learner:
     ) -> Learner:
         """The learner that made a checkpoint."""
         settings = LoopSettings.from_json(checkpoint.summary["settings"])
-        model = Model(settings.model, source.model(checkpoint.sha256) if checkpoint.sha256 else b"")
-        learner = cls(source, settings, model, snapshots=snapshots)
+        content = source.model(checkpoint.sha256) if checkpoint.sha256 else b""
+        if sha256(content) != checkpoint.sha256:
+            raise JournalRefused(f"the model of generation {checkpoint.generation} is damaged; use a backup.")
+        learner = cls(source, settings, Model(settings.model, content), snapshots=snapshots)
         learner.position, learner.time = checkpoint.position, checkpoint.time
         learner.join.restore(windows, checkpoint.summary["counts"])
         learner._keep_snapshot()
@@ -149,7 +155,8 @@ class Learner:
 
     def _relearned(self, settings: LoopSettings, since: int, until: Record) -> Model:
         """What a model with these settings learns from the records from a position to before another record."""
-        again = Learner(self._source, settings, Model(settings.model), snapshots=tuple(self._snapshots))
+        rollbacks = [one.body or {} for one in self._source.of_kind("rollback", since - 1)]
+        again = Learner(self._source, settings, Model(settings.model), snapshots={one["position"] for one in rollbacks})
         again._is_relearning = True
         for record in self._source.read(since - 1, until.position - 1):
             again.apply(record)
@@ -186,6 +193,8 @@ class Learner:
     def _roll_back(self, record: Record) -> None:
         assert record.body is not None
         content = self._snapshots.get(record.body["position"])
+        if self._is_relearning:
+            content = content or b""  # what was before is not learned again, and cannot be gone back to
         if content is None:
             content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
             if record.body["sha256"] and not content:

@@ -6,19 +6,21 @@ import inspect
 import math
 import os
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
-from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
+from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, LoopError, SettingsDiffer
-from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, LoopError, SettingsDiffer
+from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
@@ -218,6 +220,8 @@ class Loop:
             TypeError: Something that is not a row of features.
         """
         self._check_open()
+        if not isinstance(activate, bool):
+            raise TypeError(f"activate is {activate!r}; expected True or False.")
         features = features_of(context, "the context")
         table = None if action_features is None else action_features_of(action_features)
         ids = _action_ids(action_ids, table)
@@ -298,13 +302,12 @@ class Loop:
                 f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
                 f"{noun}s are opened with {noun}_range."
             )
-        if not is_number(value) or isinstance(value, bool) or not math.isfinite(value):
-            raise ValueError(f"the {noun} is {value!r}; expected a finite number.")
+        value = _finite(value, noun)
         low, high = settings.model.value_range
         # Parts of a sum may be anything; what they sum up to is checked when the wait is over.
         if settings.aggregation != "sum" and not low <= value <= high:
             raise ValueError(f"the {noun} is {value}; expected a number in [{low}, {high}].")
-        self._worker.submit([Draft("reward", name, value=float(value), reward_id=label)])
+        self._worker.submit([Draft("reward", name, value=value, reward_id=label)])
 
     # The model
 
@@ -350,11 +353,12 @@ class Loop:
 
         Raises:
             UnknownEvent: It is not kept.
+            Conflict: Another process has just changed the settings.
             SettingsDiffer: It was learned under settings that mean other weights.
         """
         self._check_open()
         kept = {one.generation: one for one in self.generations()}
-        settings = self._worker.settings
+        settings, position = current_settings(self._worker.journal)  # a decider may not follow them yet
         if generation in kept:
             then = LoopSettings.from_json(kept[generation].summary["settings"])
             other = [name for name in settings.differences(then) if name not in KEEPING]
@@ -362,7 +366,7 @@ class Loop:
                 raise SettingsDiffer(
                     f"generation {generation} was learned with another {', '.join(other)}; expected one that was not."
                 )
-        self._worker.submit([Draft("rollback", body={"generation": generation})])
+        self._worker.submit([Draft("rollback", body={"generation": generation}, expected=position)])
         self._save_if_learner()
 
     # Looking after it
@@ -485,7 +489,7 @@ def open_journal(
     return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
 
 
-def current_settings(journal: SqliteJournal) -> tuple[LoopSettings, int]:
+def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
     """Those of a journal, and the position of their record; 0 where retention has dropped it."""
     records = journal.of_kind("settings")
     if records:
@@ -501,23 +505,46 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
     differences = current.differences(wanted)
     if not differences:
         return None
-    said = "; ".join(
-        f"{name} is {ours!r} in the journal and {given!r} here" for name, (ours, given) in differences.items()
-    )
+    both = _said(differences, current.noun)
+    said = "; ".join(f"{name} is {ours} in the journal and {given} here" for name, ours, given in both)
     if not change:
         raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
     current.check_change(wanted)
     wanted.try_out()
     body: dict[str, Any] = {"settings": wanted.to_json()}
-    others = [name for name in differences if name not in KEEPING]
+    others = {name: both for name, both in differences.items() if name not in KEEPING}
     if others:
         if relearn is None:
+            names = ", ".join(name for name, _, _ in _said(others, current.noun))
             raise SettingsDiffer(
-                f"{said}. Another {', '.join(others)} means other weights: set relearn=True to learn the journal "
-                "again, or relearn=False to begin afresh."
+                f"{said}. Changing {names} means other weights: set relearn=True to learn the journal again, or "
+                "relearn=False to begin afresh."
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)
+
+
+def _said(differences: dict[str, tuple[Any, Any]], noun: str) -> Iterator[tuple[str, str, str]]:
+    """Settings that differ, as users say them."""
+    for name, (ours, given) in differences.items():
+        if name in ("wait", "retention"):
+            yield name, shown_time(ours), shown_time(given)
+        elif name == "default":
+            yield f"default_{noun}", repr(ours), repr(given)
+        elif name == "action_names" or (name == "n_actions" and "action_names" not in differences):
+            yield "actions", repr(ours), repr(given)
+        elif name != "n_actions":
+            yield name, repr(ours), repr(given)
+
+
+def _finite(value: Any, noun: str) -> float:
+    try:
+        number = float(value) if is_number(value) and not isinstance(value, (bool, np.bool_)) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"the {noun} is {shown(value)}; expected a finite number.")
+    return number
 
 
 def _action_ids(given: Any, table: list[Any] | None) -> list[str] | None:

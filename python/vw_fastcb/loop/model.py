@@ -41,15 +41,12 @@ class Model:
 
     def __init__(self, settings: Settings, content: bytes = b"", *, is_new: bool = False) -> None:
         self.settings = settings
+        self.events = 0  # how many were learned
         self._engine: Engine | None = None
         if content:
             model = read_model(content, DEFAULTS, flags=_flags_anew(settings) if is_new else ())
             self._engine = Engine.of_model(model, settings, settings.seed)
-
-    @property
-    def events(self) -> int:
-        """How many events were learned."""
-        return 0 if self._engine is None else self._engine.learner.events
+            self.events = self._engine.learner.events
 
     def decide(
         self, context: Features, action_features: list[Features] | None, excluded: list[int], event_id: str
@@ -77,6 +74,7 @@ class Model:
         assert self._engine is not None
         row, table = _rows_of(context, action_features)
         self._engine.learn_one(row, table, action, value, 1.0, alone=False)
+        self.events += 1
 
     def to_bytes(self) -> bytes:
         """The model as `FastCB.save` would write it; nothing where there is none."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, JournalRefused
+from vw_fastcb.loop.journal import Checkpoint, UnknownEvent
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
@@ -25,6 +25,7 @@ class Replay:
 
     Attributes:
         start: The position that it began after.
+        gaps: First and last position of records that could not be applied, because features they need were erased.
         records: How many records were applied.
         decisions: How many decisions were computed again.
         exact: How many of them had to be equal bit for bit; the others were made by another engine.
@@ -38,6 +39,7 @@ class Replay:
     """
 
     start: int
+    gaps: list[tuple[int, int]] = field(default_factory=list)
     records: int = 0
     decisions: int = 0
     exact: int = 0
@@ -51,8 +53,8 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether everything is as the journal says."""
-        return not self.differences
+        """Whether everything that could be checked is as the journal says, and something could."""
+        return not self.differences and (self.records > 0 or self.generations > 0)
 
     def differ(self, what: str) -> None:
         """Notes something that is not as the journal says."""
@@ -72,47 +74,61 @@ def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda
     """
     end = journal.last()[0]
     checkpoints = journal.checkpoints()
-    learner = _first_state(journal, checkpoints)
-    found = Replay(start=learner.position)
     generations = {one.position: one for one in checkpoints}
-    ahead = _Ahead(journal, learner.position, end)
+    found = Replay(start=end)
     decisions = _Decisions(journal, end, found)
-    while True:
-        if learner.position in generations:
-            _compare_model(learner, generations[learner.position], found)
-        for position in decisions.made_at(learner.position):
-            _compare_decision(learner, ahead.get(position), found)
-        record = ahead.next()
-        if record is None:
-            break
-        learner.apply(record)
-        found.records += 1
-        if found.records % 1000 == 0:
-            progress(learner.position, end)
+    for learner, upto in _stretches(journal, checkpoints, end):
+        if found.start == end:
+            found.start = learner.position
+        else:
+            found.gaps[-1] = (found.gaps[-1][0], learner.position)
+        if upto < end:
+            found.gaps.append((upto + 1, end))
+        ahead = _Ahead(journal, learner.position, upto)
+        while True:
+            if learner.position in generations:
+                _compare_model(learner, generations[learner.position], found)
+            for position in decisions.made_at(learner.position):
+                _compare_decision(learner, ahead.get(position), found)
+            record = ahead.next()
+            if record is None:
+                break
+            learner.apply(record)
+            found.records += 1
+            if found.records % 1000 == 0:
+                progress(learner.position, end)
+        found.learned, found.counts = learner.model.events, learner.summary()["counts"]
+        found.sha256 = sha256(learner.model.to_bytes())
     progress(end, end)
-    found.learned, found.counts = learner.model.events, learner.summary()["counts"]
-    found.sha256 = sha256(learner.model.to_bytes())
     return found
 
 
-def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learner:
-    """The first record, or the oldest checkpoint from which everything that is needed is still there."""
+def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
+    """Where a replay can begin, and how far it can go from there.
+
+    It begins with the first record. Features that were erased end a stretch; it goes on with the oldest checkpoint from
+    which everything that is needed is still there.
+    """
     rollbacks = journal.of_kind("rollback")
     targets = [(one.body or {})["position"] for one in rollbacks]
-    erased = [(one.of, one.position) for one in journal.of_kind("erasure")]
-    if journal.first() == 1 and not erased:
-        return Learner.begin(journal, next(journal.read()), snapshots=targets)
-    kept = {one.sha256 for one in checkpoints}
+    erasures = [(one.of, one.position) for one in journal.of_kind("erasure")]
+    erased = [(of, position) for of, position in erasures if _is_erased(journal, of)]
+    upto = 0
+    if journal.first() == 1:
+        upto = min((of - 1 for of, _ in erased), default=end)
+        yield Learner.begin(journal, next(journal.read()), snapshots=targets), upto
+    if upto == end:
+        return
+    kept = {one.sha256 for one in checkpoints} | {""}
     first = journal.first()
     for one in checkpoints:
         windows = journal.windows(one.generation)
         waiting = {row["position"] for row in windows}
         has_features = all(
-            one.position >= erasure or (decision <= one.position and decision not in waiting)
-            for decision, erasure in erased
+            one.position >= position or (of <= one.position and of not in waiting) for of, position in erased
         )
         has_models = all(
-            (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept | {""}
+            (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept
             for back in rollbacks
             if back.position > one.position
         )
@@ -120,9 +136,16 @@ def _first_state(journal: SqliteJournal, checkpoints: list[Checkpoint]) -> Learn
             not (change.body or {}).get("relearn_from") or (change.body or {})["relearn_from"] >= first
             for change in journal.of_kind("settings", one.position)
         )
-        if has_features and has_models and has_records:
-            return Learner.at(journal, one, windows, snapshots=targets)
-    raise JournalRefused("the journal cannot be replayed: what is left of it does not reach back to a checkpoint.")
+        if one.position > upto and has_features and has_models and has_records:
+            yield Learner.at(journal, one, windows, snapshots=targets), end
+            return
+
+
+def _is_erased(journal: SqliteJournal, position: int) -> bool:
+    try:
+        return bool((journal.decision(position).body or {}).get("erased"))
+    except UnknownEvent:  # dropped since
+        return False
 
 
 class _Ahead:

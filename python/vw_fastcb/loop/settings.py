@@ -15,6 +15,7 @@ from vw_fastcb.learner.engine import Engine
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings, is_whole
+from vw_fastcb.loop.contexts import checked_id
 from vw_fastcb.loop.join import AGGREGATIONS, JoinSettings
 from vw_fastcb.loop.journal import SettingsDiffer
 
@@ -22,6 +23,7 @@ from vw_fastcb.loop.journal import SettingsDiffer
 KEEPING = ("wait", "default", "aggregation", "retention", "retired", "epsilon", "gamma_scale", "gamma_exponent")
 
 _UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MOST_ACTIONS = 100_000  # each decision keeps a probability of each
 _MOST_MS = 100 * 365 * 86_400_000
 
 
@@ -231,9 +233,11 @@ def _actions(given: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
     if given is None:
         return {"n_actions": None, "action_names": None}
     if is_whole(given):
+        if not 1 <= given <= _MOST_ACTIONS:
+            raise ValueError(f"actions is {given}; expected 1 to {_MOST_ACTIONS:,}.")
         return {"n_actions": int(given), "action_names": None}
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
-        return {"n_actions": None, "action_names": list(given)}
+        return {"n_actions": None, "action_names": [checked_id(name, "the name of an action") for name in given]}
     raise ValueError(f"actions is {given!r}; expected a list of names, a number, or None.")
 
 

@@ -125,8 +125,14 @@ class SqliteJournal:
         if not self.path.exists():
             self._create(first)
         self._check_file()
-        self._db = _connect(self.path, patience=0)  # see _begin
-        self._reader = _connect(self.path)
+        with _Explained(self.path):
+            self._db = _connect(self.path)
+            try:
+                self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
+                self._reader = _connect(self.path)
+            except BaseException:
+                self._db.close()
+                raise
 
     def close(self) -> None:
         """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
@@ -184,7 +190,7 @@ class SqliteJournal:
         match draft.kind:
             case "erasure" if not of:
                 raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
-            case "settings" if draft.expected != self._newest_settings():
+            case "settings" | "rollback" if draft.expected != self._newest_settings():
                 raise Conflict("the settings were changed by another process meanwhile; open the loop again.")
             case "rollback":
                 self._check_rollback(draft)
@@ -234,6 +240,10 @@ class SqliteJournal:
         if wanted is None:
             raise UnknownEvent(f"generation {draft.body['generation']} is not kept; expected one of {sorted(kept)}.")
         draft.body |= {"position": wanted.position, "sha256": wanted.sha256}
+
+    def abandon(self) -> None:
+        """Ends a transaction that was interrupted, so that no other process waits for it."""
+        _roll_back(self._db)
 
     # Filling a new journal
 
@@ -305,16 +315,18 @@ class SqliteJournal:
         self._is_staged = True
         for part, start in enumerate(range(0, len(new.model), _MODEL_PART)):
             row = (new.checkpoint.sha256, part, new.model[start : start + _MODEL_PART])
-            yield Task(lambda row=row: self._write_model(row))  # type: ignore[misc]
+            yield Task(lambda row=row: self._write_model(row, new.checkpoint.generation))  # type: ignore[misc]
         for start in range(0, len(new.rows), _ROWS_AT_ONCE):
             rows = new.rows[start : start + _ROWS_AT_ONCE]
             yield Task(lambda rows=rows: self._write_windows(rows, new.checkpoint.generation))  # type: ignore[misc]
         yield Task(lambda: self._write_generation(new))
 
-    def _write_model(self, row: tuple[str, int, bytes]) -> None:
+    def _write_model(self, row: tuple[str, int, bytes], generation: int) -> None:
+        self._check_next(generation)
         self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
 
     def _write_windows(self, rows: Sequence[tuple[int, dict[str, Any] | None]], generation: int) -> None:
+        self._check_next(generation)
         gone = [(generation, position) for position, _ in rows]
         self._db.executemany("UPDATE window SET until = ? WHERE position = ? AND until IS NULL", gone)
         there = [(position, generation, _json(body)) for position, body in rows if body is not None]
@@ -322,9 +334,7 @@ class SqliteJournal:
 
     def _write_generation(self, new: NewCheckpoint) -> None:
         one = new.checkpoint
-        newest = self._newest_generation()
-        if one.generation != newest + 1:
-            raise Fenced(f"generation {newest} is there, {one.generation} cannot follow it.")
+        newest = self._check_next(one.generation)
         before = self._db.execute("SELECT position FROM generation WHERE generation = ?", (newest,)).fetchone()
         row = (one.generation, one.position, one.time, one.sha256, one.events, _json(one.summary))
         self._db.execute("INSERT INTO generation VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -332,6 +342,13 @@ class SqliteJournal:
         self._db.executemany("INSERT INTO dead_letter VALUES (?, ?, ?)", letters)
         self._strip_erased(0 if before is None else before[0], one.position)
         self._is_staged = False
+
+    def _check_next(self, generation: int) -> int:
+        """The newest generation, which must be the one before. What is there already must stay as it is."""
+        newest = self._newest_generation()
+        if generation != newest + 1:
+            raise Fenced(f"generation {newest} is there, {generation} cannot follow it.")
+        return newest
 
     def _drop_unfinished(self) -> None:
         newest = self._newest_generation()
@@ -505,8 +522,8 @@ class SqliteJournal:
         folder = self.path.parent
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {str(folder)!r} for the journal; make it first.")
-        left = [str(path) for path in _files(self.path) if path.exists()]
-        if left:
+        left = [str(path) for path in _files(self.path)[1:] if path.exists()]
+        if left and not self.path.exists():  # else another process made it meanwhile
             raise JournalRefused(
                 f"{left[0]!r} is there, but not its journal {str(self.path)!r}; put both back, or none."
             )
@@ -555,9 +572,9 @@ class SqliteJournal:
 _FEATURES = ("context", "action_features", "erased")
 
 
-def _connect(path: Path, patience: float = _PATIENCE) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     # isolation_level=None: transactions are ours. Threads share connections under locks of ours.
-    db = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -609,28 +626,33 @@ class _Transaction(_Explained):
     def __enter__(self) -> None:
         try:
             _begin(self._db)
-        except sqlite3.Error as problem:
-            raise _in_words(problem, str(self._path)) from problem
+        except BaseException as problem:
+            _roll_back(self._db)  # Ctrl-C may come when it has begun
+            super().__exit__(type(problem), problem, None)
+            raise
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if problem is None:
             try:
                 self._db.execute("COMMIT")
             except BaseException as failure:
-                self._roll_back()
+                _roll_back(self._db)
                 super().__exit__(type(failure), failure, None)
                 raise
         else:
-            self._roll_back()
+            _roll_back(self._db)
             super().__exit__(kind, problem, trace)
 
-    def _roll_back(self) -> None:
-        if self._db.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
 
 
 def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
+    if isinstance(problem, sqlite3.ProgrammingError):
+        return LoopError(f"the journal {name!r} was closed.")
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return JournalFull(f"there is no room for the journal {name!r}; nothing was stored. Make room and try again.")

@@ -19,6 +19,8 @@ from vw_fastcb.loop.journal import (
     Fenced,
     Journal,
     JournalFailed,
+    JournalFull,
+    JournalRefused,
     Lease,
     LoopError,
     NewCheckpoint,
@@ -104,7 +106,7 @@ class Worker:
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self._clock = clock
-        self._commits: SharedCommits[_Item] = SharedCommits(self._commit)
+        self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self._state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
         self._lease: Lease | None = None
@@ -140,10 +142,12 @@ class Worker:
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
-        if self._lease is not None:
-            self.journal.release(self._lease)
+        try:
+            if self._lease is not None:
+                self.journal.release(self._lease)
+        finally:
             self._lease = None
-        self.problem = LoopError("the loop was closed; open it again.")
+            self.problem = LoopError("the loop was closed; open it again.")
 
     @property
     def is_learner(self) -> bool:
@@ -158,22 +162,16 @@ class Worker:
         for item in items:
             if item.problem is not None:
                 raise item.problem
-            if isinstance(item, Draft) and item.record is None:
-                raise LoopError("the request was interrupted before it was stored; ask again.")
 
     def _commit(self, items: list[_Item]) -> None:
         """Runs in one thread at a time."""
-        drafts = [item for item in items if isinstance(item, Draft)]
-        tasks = [item for item in items if isinstance(item, Task)]
         if self.problem is not None:
             _refuse(items, self.problem)
             return
-        for call in [item for item in items if isinstance(item, _Call)]:
-            try:
-                call.run()
-            except LoopError as problem:
-                call.problem = problem
         try:
+            self._call([item for item in items if isinstance(item, _Call)])
+            drafts = [item for item in items if isinstance(item, Draft)]
+            tasks = self._timely([item for item in items if isinstance(item, Task)])
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self._renewal())
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
@@ -185,28 +183,52 @@ class Worker:
             return
         try:
             self._apply(written.records, written.is_fenced)
-        except BaseException as problem:
+        except Exception as problem:
             self._learner = None  # half-way; the journal knows everything
-            if not isinstance(problem, Exception):
-                raise  # Ctrl-C
-            self.problem = JournalFailed(
-                f"learning stopped ({type(problem).__name__}: {problem}); open the loop again."
-            )
-            self.problem.__cause__ = problem
+            self.problem = _learning_stopped(problem)
             _refuse(items, self.problem)
+
+    def _call(self, calls: list[_Call]) -> None:
+        for call in calls:
+            try:
+                call.run()
+            except JournalFailed:
+                raise
+            except LoopError as problem:
+                call.problem = problem
+            except Exception as problem:
+                raise _learning_stopped(problem) from problem
+
+    def _timely(self, tasks: list[Task]) -> list[Task]:
+        """Without those of an earlier lease of this process: they are about a state that may not be the newest."""
+        for task in tasks:
+            if task.lease is not None and task.lease != self._lease:
+                task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
+        return [task for task in tasks if task.problem is None]
+
+    def _interrupted(self, items: list[_Item], in_commit: bool) -> None:
+        """Ctrl-C came. Nobody knows whether these were stored; the journal knows everything."""
+        _refuse(items, LoopError("the loop was interrupted, and the request may or may not be stored; ask again."))
+        if in_commit:
+            self._learner = self._twin = None
+            self.journal.abandon()
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
         with self._state:
-            if is_fenced:
-                _log.warning("another process has taken over learning; this one goes on deciding")
-                self._lease = self._learner = self._twin = None
-                self._follow()
-            elif self._lease is not None:
-                learner = self._learning()
-                for record in records:
-                    if record.position > learner.position:
-                        learner.apply(record)
-                self.journal.memory = learner.settings.memory
+            try:
+                if is_fenced:
+                    self._lose_lease()
+                elif self._lease is not None:
+                    learner = self._learning()
+                    for record in records:
+                        if record.position > learner.position:
+                            learner.apply(record)
+                    self.journal.memory = learner.settings.memory
+            except Fenced:  # it took longer than the lease lasts
+                self._lose_lease()
+            except BaseException:
+                self._learner = None  # half-way; nobody decides with it
+                raise
 
     def _renewal(self) -> Task:
         assert self._lease is not None
@@ -227,33 +249,43 @@ class Worker:
     @contextlib.contextmanager
     def view(self) -> Iterator[View]:
         """What decisions are made with; it stays as it is meanwhile."""
-        if self._learner is None and self._lease is not None:
-            self.submit([])  # interrupted half-way: the learner is made again
-        with self._state:
-            learner = self._learner
-            if learner is not None:
-                yield View(learner.model, learner.settings, self._generation, learner.position)
-            elif self._view is not None:
-                yield self._view
-            else:
-                raise LoopError("the loop was interrupted; ask again.")
+        while True:
+            if self.problem is not None:
+                raise self.problem
+            if self._learner is None and self._lease is not None:
+                self.submit([])  # interrupted half-way: the learner is made again
+            with self._state:
+                view = self._view
+                if self._learner is not None:
+                    view = View(self._learner.model, self._learner.settings, self._generation, self._learner.position)
+                if view is not None:
+                    yield view
+                    return
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
-        checkpoints = self.journal.checkpoints()
-        if checkpoints:
-            newest = checkpoints[-1]
-            if self._view is not None and self._view.generation == newest.generation:
-                return
-            settings = LoopSettings.from_json(newest.summary["settings"])
-            model = Model(settings.model, self.journal.model(newest.sha256) if newest.sha256 else b"")
-            view = View(model, settings, newest.generation, newest.position)
-        else:
+        newest, content = self._newest_model()
+        if newest is None:
             first = Learner.begin(self.journal, next(self.journal.read()))
             view = View(first.model, first.settings, 0, first.position)
+        elif self._view is not None and self._view.generation == newest.generation:
+            return
+        else:
+            settings = LoopSettings.from_json(newest.summary["settings"])
+            view = View(Model(settings.model, content), settings, newest.generation, newest.position)
         with self._state:
             self._view, self._generation = view, view.generation
         self.journal.memory = view.settings.memory
+
+    def _newest_model(self) -> tuple[Checkpoint | None, bytes]:
+        """The newest checkpoint, and its model's bytes."""
+        while True:
+            newest = next(reversed(self.journal.checkpoints()), None)
+            content = self.journal.model(newest.sha256) if newest is not None and newest.sha256 else b""
+            if newest is None or sha256(content) == newest.sha256:
+                return newest, content
+            if newest.generation == self.journal.newest_generation():  # else it was dropped between two reads
+                raise JournalRefused(f"the model of generation {newest.generation} is damaged; use a backup.")
 
     # Learning
 
@@ -264,8 +296,16 @@ class Worker:
                 return False
             self._renewed_at = time.monotonic()
             self._learner = None
-            self._learning()
-        return True
+            try:
+                self._learning()
+            except Fenced:  # it took longer than the lease lasts
+                self._lose_lease()
+        return self._lease is not None
+
+    def _lose_lease(self) -> None:
+        _log.warning("another process has taken over learning; this one goes on deciding")
+        self._lease = self._learner = self._twin = None
+        self._follow()
 
     def _learning(self) -> Learner:
         """The learner: the newest checkpoint, and every record since. Between commits only, for it may write."""
@@ -289,8 +329,10 @@ class Worker:
 
     def _beat(self) -> None:
         """Holds the lease while the journal is read for longer than it would last."""
-        if self._lease is not None and self._is_renewal_due():
-            self.journal.write([], [self._renewal()], self._lease)
+        if self._lease is None or not self._is_renewal_due():
+            return
+        if self.journal.write([], [self._renewal()], self._lease, sys.maxsize).is_fenced:
+            raise Fenced("another process has taken over learning.")
 
     def checkpoint(self) -> int:
         """Commits the state as a new generation, unless nothing happened since the last.
@@ -301,54 +343,56 @@ class Worker:
             The newest generation.
         """
         with self._checkpointing:
-            with self.view():
-                learner = self._learner
-                if learner is None:
-                    raise Fenced("only the process that learns makes checkpoints, and this one does not.")
-                if learner.position == self._saved_position:
-                    return self._generation
-                events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
-                position, when, summary = learner.position, learner.time, learner.summary()
-                touched, learner.join.touched = learner.join.touched, set()
-                rows = list(learner.join.rows(sorted(touched)))
-                letters, learner.dead_letters = learner.dead_letters, []
-                updates, learner.updates = learner.updates, []
-                if updates is None:
-                    self._twin = None  # of a model that was replaced
-                content = learner.model.to_bytes() if self._twin is None else None
             try:
-                if content is None:
-                    content = self._caught_up(updates or [], columns)
-                one = Checkpoint(self._generation + 1, position, when, sha256(content), events, summary)
-                for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
-                    self.submit([task])
+                return self._checkpoint()
             except BaseException as problem:
-                with self._state:
-                    learner.join.touched |= touched
-                    learner.dead_letters = letters + learner.dead_letters
-                    learner.updates = self._twin = None
-                    if not isinstance(problem, LoopError):
-                        self._learner = None  # perhaps it was committed; the journal knows
+                if not isinstance(problem, JournalFull):
+                    with self._state:
+                        self._learner = self._twin = None  # perhaps it was committed; the journal knows
                 raise
-            # A learner that decides nothing need not be quick to answer while it saves.
-            twin = self._twin or (Model(settings, content) if content and self.options.decides else None)
+
+    def _checkpoint(self) -> int:
+        with self.view():
+            learner, lease = self._learner, self._lease
+            if learner is None or lease is None:
+                raise Fenced("only the process that learns makes checkpoints, and this one does not.")
+            if learner.position == self._saved_position:
+                return self._generation
+            events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
+            position, when, summary = learner.position, learner.time, learner.summary()
+            touched, learner.join.touched = learner.join.touched, set()
+            rows = list(learner.join.rows(sorted(touched)))
+            letters, learner.dead_letters = learner.dead_letters, []
+            updates, learner.updates = learner.updates, []
+            twin = None if updates is None else self._twin  # None: the model was replaced
+            content = learner.model.to_bytes() if twin is None else b""
+            generation = self._generation + 1
+        try:
+            if twin is not None:
+                content = _caught_up(twin, updates or [], columns)
+            one = Checkpoint(generation, position, when, sha256(content), events, summary)
+            for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
+                task.lease = lease
+                self.submit([task])
+        except JournalFull:
             with self._state:
-                self._twin = twin if learner.updates is not None else None
-                self._generation, self._saved_position = one.generation, position
-                self._saved_at = time.monotonic()
-            self._prune(when, learner.settings)
-            return one.generation
+                learner.join.touched |= touched
+                learner.dead_letters = letters + learner.dead_letters
+                learner.updates = self._twin = None
+            raise
+        # A learner that decides nothing need not be quick to answer while it saves.
+        twin = twin or (Model(settings, content) if content and self.options.decides else None)
+        with self._state:
+            self._twin = twin if learner.updates is not None else None
+            self._generation, self._saved_position = one.generation, position
+            self._saved_at = time.monotonic()
+        self._prune(when, learner.settings, lease)
+        return one.generation
 
-    def _caught_up(self, updates: list[tuple[Asked, float]], columns: object) -> bytes:
-        assert self._twin is not None
-        for asked, value in updates:
-            self._twin.learn(asked.context, asked.action_features, asked.action, value)
-        self._twin.set_columns(columns)
-        return self._twin.to_bytes()
-
-    def _prune(self, now: int, settings: LoopSettings) -> None:
+    def _prune(self, now: int, settings: LoopSettings, lease: Lease) -> None:
         oldest = None if settings.retention is None else now - settings.retention
         for task in self.journal.pruning_tasks(self.options.keep, oldest):
+            task.lease = lease
             self.submit([task])
         self.submit([_Call(self.journal.empty_log)])
 
@@ -374,7 +418,7 @@ class Worker:
         if not self.is_learner:
             if self.options.learns and not self.journal.lease().is_live:
                 self.submit([_Call(self._take_lease)])
-            elif self.journal.newest_generation() != self._generation:
+            elif self._view is None or self.journal.newest_generation() != self._generation:
                 self._follow()
             return
         now = time.monotonic()
@@ -450,12 +494,28 @@ class _LongRead:
         self._beat = beat
         self.decision = journal.decision
         self.model = journal.model
+        self.of_kind = journal.of_kind
 
     def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         for count, record in enumerate(self._journal.read(after, upto)):
             if count % 1000 == 0:
                 self._beat()
             yield record
+
+
+def _caught_up(twin: Model, updates: list[tuple[Asked, float]], columns: object) -> bytes:
+    """The bytes of a model, from a twin that learns what it has learned."""
+    for asked, value in updates:
+        twin.learn(asked.context, asked.action_features, asked.action, value)
+    twin.set_columns(columns)
+    return twin.to_bytes()
+
+
+def _learning_stopped(problem: Exception) -> JournalFailed:
+    """For what should not happen: what is durable stays so, and nothing more is acknowledged."""
+    failure = JournalFailed(f"learning stopped ({type(problem).__name__}: {problem}); open the loop again.")
+    failure.__cause__ = problem
+    return failure
 
 
 def _refuse(items: Sequence[_Item], problem: Exception) -> None:

@@ -26,11 +26,11 @@ class Printed:
         return " ".join(self.err.split())
 
 
-def fastcb(*arguments: object) -> Printed:
+def fastcb(*arguments: object, columns: int = 120) -> Printed:
     """Runs `fastcb`; whatever it does not catch itself is raised here."""
     words = [str(argument) for argument in arguments]
     with patch.object(sys, "argv", ["fastcb", *words]):
-        result = CliRunner().invoke(app, words, env={"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"})
+        result = CliRunner().invoke(app, words, env={"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": str(columns)})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Printed(result.exit_code, result.stdout, result.stderr)

@@ -19,7 +19,8 @@ ARFF += "".join(f"{i % 7},{'xy'[i % 2]},{('no', 'yes')[i % 2]}\n" for i in range
 def run(server, tmp_path, monkeypatch):
     """Runs a quick bake-off on sets of the server."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(client.Manners, "pause", 0.0)
+    hasty = client.Manners(pause=0, first_wait=0.05)
+    monkeypatch.setattr(client, "Manners", lambda: hasty)
     few = ("--grid", "quick", "--algorithms", "FastCB.L,Supervised.L", "--shuffles", "0", "--json")
     return lambda wanted: bakeoff(tmp_path / "out", *few, "--openml-server", server.url, "--openml", wanted)
 

@@ -22,6 +22,9 @@ _SETS = (
 )
 _BUILT_IN = {entry.name: entry for entry in builtin()}
 _ENTRIES = [_BUILT_IN[f"keel/{name}"] for name in _SETS]
+# Two classes and many, few columns and many, whole numbers and fractions. The others are more of the same.
+_QUICK_SETS = ("german", "hayes-roth", "letter", "sonar", "splice", "texture", "twonorm", "wine")
+_QUICK = {f"keel/{name}" for name in _QUICK_SETS}
 _OWN = Algorithm("own", "--cbify {K} --cb_explore_adf --bag 3 --coin", {"epsilon": (0.1,)})
 
 
@@ -48,7 +51,10 @@ def one_of(algorithm: Algorithm, number: int) -> Configuration:
     return configurations[(number * 13 + 5) % len(configurations)]
 
 
-@pytest.mark.parametrize("entry", _ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry",
+    [pytest.param(entry, id=entry.name, marks=() if entry.name in _QUICK else pytest.mark.slow) for entry in _ENTRIES],
+)
 def test_every_algorithm_loses_the_rounds_that_the_program_loses(entry, tmp_path):
     dataset = entry.load()
     for number, algorithm in enumerate([*BUILT_IN.values(), _OWN]):

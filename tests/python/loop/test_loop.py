@@ -300,8 +300,10 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     with open_loop(tmp_path, clock=clock, wait="10s") as loop:
         loop.decide({"user": "Tom"}, event_id="old")
     path = tmp_path / "loop.db"
-    with pytest.raises(SettingsDiffer, match="wait is 10000 in the journal and 1000 here"):
+    with pytest.raises(SettingsDiffer, match="wait is 10s in the journal and 1s here"):
         Loop.open(path, wait="1s", clock=clock)
+    with pytest.raises(SettingsDiffer, match=r"default_reward is None in the journal and 0\.0 here"):
+        Loop.open(path, default_reward=0, clock=clock)
     with Loop.open(path, wait="1s", default_reward=0, change=True, clock=clock) as loop:
         loop.decide({"user": "Tom"}, event_id="new")
         clock.now += 1001
@@ -422,6 +424,8 @@ def test_actions_are_added_at_the_end(tmp_path):
     for wrong in (ACTIONS[:2], ACTIONS[::-1], ["weather", *ACTIONS]):
         with pytest.raises(SettingsDiffer, match="expected \\['politics', 'sports', 'music'\\] first"):
             Loop.open(path, actions=wrong, change=True, relearn=True)
+    with pytest.raises(SettingsDiffer, match=r"^actions is \[.*\] here. Changing actions means other weights"):
+        Loop.open(path, actions=[*ACTIONS, "weather"], change=True)
     with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
         decision = loop.decide({"user": "u1", "hour": 2})
         assert len(decision.pmf) == 4
@@ -470,7 +474,10 @@ def test_an_event_is_erased(tmp_path):
         assert "context" not in record.body
         play(loop, 20, 30)
     assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
-    assert replayed(tmp_path / "loop.db").agrees
+    found = replayed(tmp_path / "loop.db")
+    assert found.agrees
+    assert found.gaps == [(22, 26)]
+    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 41, 20, 2)
 
 
 def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
@@ -580,6 +587,9 @@ def test_a_fork_has_to_open_the_loop_itself(tmp_path):
     ("settings", "said"),
     [
         ({"actions": []}, "expected a list of names"),
+        ({"actions": 0}, "expected 1 to 100,000"),
+        ({"actions": 10**9}, "expected 1 to 100,000"),
+        ({"actions": ["a", ""]}, "expected 1 to 256 characters"),
         ({"actions": "abc"}, "expected a list of names, a number, or None"),
         ({"wait": "soon"}, 'expected a time such as "10min"'),
         ({"wait": 0}, 'expected a time such as "10min"'),

@@ -43,6 +43,17 @@ def half_width(loss: ArrayLike, rounds: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(CRITICAL * np.sqrt(p * (1 - p) / np.asarray(rounds, dtype=float)))
 
 
+def wins_and_losses(
+    losses: pd.DataFrame, rounds: pd.Series, algorithm: str, rival: str, critical: float = CRITICAL
+) -> tuple[int, int, int]:
+    """How often `algorithm` is significantly better than `rival` and how often worse, and on how many sets both ran."""
+    compared = losses[[algorithm, rival]].to_numpy(dtype=float)
+    ran = ~np.isnan(compared).any(axis=1)
+    n = rounds.reindex(losses.index[ran]).to_numpy(dtype=float)
+    outcome = verdict(compared[ran, 0], compared[ran, 1], n, critical)
+    return int((outcome > 0).sum()), int((outcome < 0).sum()), int(ran.sum())
+
+
 def head_to_head(
     losses: pd.DataFrame,
     rounds: pd.Series,

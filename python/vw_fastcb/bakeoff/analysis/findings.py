@@ -17,6 +17,7 @@ from vw_fastcb.bakeoff.analysis.comparison import (
     optimism,
     verdict,
     where_it_wins,
+    wins_and_losses,
 )
 from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets, over_draws
 from vw_fastcb.bakeoff.analysis.losses import (
@@ -161,8 +162,8 @@ def _scopes(
     rows = []
     for order, (way, values, critical) in enumerate(ways):
         for rival in rivals(losses.columns) if len(values) else []:
-            duel = head_to_head(values, rounds, [FASTCB, rival], critical).iloc[0]
-            rows.append((order, way, rival, duel["wins"], duel["losses"], duel["difference"], duel["sets"]))
+            wins, lost, sets = wins_and_losses(values, rounds, FASTCB, rival, critical)
+            rows.append((order, way, rival, wins, lost, wins - lost, sets))
     return pd.DataFrame(rows, columns=["order", "way", "rival", "wins", "losses", "difference", "sets"])
 
 

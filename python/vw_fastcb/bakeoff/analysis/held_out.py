@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vw_fastcb.bakeoff.analysis.comparison import head_to_head, verdict
+from vw_fastcb.bakeoff.analysis.comparison import verdict, wins_and_losses
 from vw_fastcb.bakeoff.analysis.losses import configuration_losses, rounds_of
 
 PAPER_SHARE = 200 / 516
@@ -59,12 +59,13 @@ def over_draws(
             break
         chosen = pd.DataFrame({name: table[_survivor(table, rounds, held_out)] for name, table in losses.items()})
         unseen = chosen.drop(index=held_out)
-        counts += [head_to_head(unseen, rounds, [algorithm, rival]).iloc[:1] for rival in rivals]
+        counts += [(rival, *wins_and_losses(unseen, rounds, algorithm, rival)) for rival in rivals]
     columns = ["wins", "losses", "difference", "sets"]
     if not counts:
         return pd.DataFrame(columns=["rival", *columns, "draws"])
-    means = pd.concat(counts).groupby("column")[columns].mean().loc[list(rivals)]
-    return means.rename_axis("rival").reset_index().assign(draws=draws)
+    duels = pd.DataFrame(counts, columns=["rival", "wins", "losses", "sets"])
+    duels["difference"] = duels["wins"] - duels["losses"]
+    return duels.groupby("rival")[columns].mean().loc[list(rivals)].reset_index().assign(draws=draws)
 
 
 def _survivor(losses: pd.DataFrame, rounds: pd.Series, held_out: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ def mean_losses(losses: pd.DataFrame) -> pd.DataFrame:
 def sensitivity(results: pd.DataFrame) -> pd.DataFrame:
     """Mean loss over the sets for each algorithm that has a gamma_0, and each gamma_0, all else tuned on each set."""
     grid = grid_of(results)
-    scale = grid["configuration"].map(lambda text: parameters(text).get(GAMMA_SCALE))
+    scale = grid["configuration"].map({text: parameters(text).get(GAMMA_SCALE) for text in set(grid["configuration"])})
     best = grid.assign(gamma_scale=scale).dropna(subset=["gamma_scale"])
     best = best.groupby(["algorithm", "gamma_scale", "dataset"])["loss"].min().unstack()
     shared = best.dropna(axis="columns")
