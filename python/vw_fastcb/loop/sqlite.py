@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,10 @@ _HEAD = (
 _DECISION_OF = (
     "SELECT position, time FROM record "
     f"WHERE event_id = ? AND kind = {_KIND['decision']} ORDER BY position DESC LIMIT 1"
+)
+_UNUSED = (  # a model that no generation has, and that the journal did not begin with
+    "sha256 NOT IN (SELECT sha256 FROM generation) AND sha256 NOT IN "
+    f"(SELECT coalesce(json_extract(body, '$.model'), '') FROM record WHERE kind = {_KIND['settings']})"
 )
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -279,6 +283,26 @@ class SqliteJournal:
         with self._writing:
             _roll_back(self._db)
 
+    # Filling a new journal
+
+    def fill(self, records: Iterable[Record]) -> None:
+        """Appends records as they are, with positions and times of their own, in one commit."""
+        with self._transaction():
+            position, when = _last(self._db)
+            for one in records:
+                if one.position != position + 1 or one.time < when:
+                    raise ValueError(f"record {one.position} at {one.time} cannot follow {position} at {when}.")
+                position, when = one.position, one.time
+                body = None if one.body is None else _json(one.body)
+                row = (position, when, _KIND[one.kind], one.event_id, one.of, one.value, one.reward_id, body)
+                self._db.execute(_INSERT, row)
+
+    def keep_model(self, sha256: str, content: bytes) -> None:
+        """Stores the model that the first record refers to."""
+        with self._transaction():
+            for part, start in enumerate(range(0, len(content), _MODEL_PART)):
+                self._write_model((sha256, part, content[start : start + _MODEL_PART]))
+
     # The lease
 
     def lease(self) -> Lease:
@@ -373,7 +397,7 @@ class SqliteJournal:
         newest = self._newest_generation()
         self._db.execute("DELETE FROM window WHERE since > ?", (newest,))
         self._db.execute("UPDATE window SET until = NULL WHERE until > ?", (newest,))
-        self._db.execute("DELETE FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)")
+        self._db.execute(f"DELETE FROM model WHERE {_UNUSED}")
         self._is_staged = False
 
     def _newest_generation(self) -> int:
@@ -419,9 +443,7 @@ class SqliteJournal:
         self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
         oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
         self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
-        self._db.execute(
-            "DELETE FROM model WHERE sha256 = ? AND sha256 NOT IN (SELECT sha256 FROM generation)", (one.sha256,)
-        )
+        self._db.execute(f"DELETE FROM model WHERE sha256 = ? AND {_UNUSED}", (one.sha256,))
 
     def _drop_records(self, upto: int) -> None:
         self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
