@@ -33,8 +33,8 @@ def run_alone(out: Path, *options: str) -> None:
     subprocess.run(command(out, *options), check=True, capture_output=True, timeout=1800)
 
 
-# The command, which stops when it is about to store a unit of work, or has written it and not committed, or has stored it.
-# Then it waits for a signal, so the speed of the machine does not matter. Every unit is stored by itself.
+# The command, which stops when it is about to store a unit of work, or has written but not committed it, or has stored
+# it. Then it waits for a signal, so the speed of the machine does not matter. Every unit is stored by itself.
 _STOPS = """
 import sys, time
 from pathlib import Path

@@ -32,8 +32,8 @@ def test_a_run_that_was_interrupted_and_killed_ends_with_the_store_of_an_undistu
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command carries on from there" in " ".join(errors.split())
-    with stopped(out, "inside", 2, *_WORK) as process:
-        there = rows_of(out)
+    there = rows_of(out)
+    with stopped(out, "inside", 1, *_WORK) as process:
         process.kill()
     assert process.returncode == -signal.SIGKILL
     assert 0 < rows_of(out) == there < len(undisturbed["results"])  # nothing of the unit that was being written
