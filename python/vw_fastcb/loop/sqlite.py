@@ -103,7 +103,7 @@ _UNUSED = (  # a model that no generation has, and that the journal did not begi
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-
+_INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 
 _open_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
 _forking: list[SqliteJournal] = []
@@ -287,7 +287,7 @@ class SqliteJournal:
 
     def fill(self, records: Iterable[Record]) -> None:
         """Appends records as they are, with positions and times of their own, in one commit."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             position, when = _last(self._db)
             for one in records:
                 if one.position != position + 1 or one.time < when:
@@ -299,9 +299,10 @@ class SqliteJournal:
 
     def keep_model(self, sha256: str, content: bytes) -> None:
         """Stores the model that the first record refers to."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             for part, start in enumerate(range(0, len(content), _MODEL_PART)):
-                self._write_model((sha256, part, content[start : start + _MODEL_PART]))
+                row = (sha256, part, content[start : start + _MODEL_PART])
+                self._db.execute(_INSERT_MODEL, row)
 
     # The lease
 
@@ -366,7 +367,7 @@ class SqliteJournal:
 
     def _write_model(self, row: tuple[str, int, bytes], generation: int) -> None:
         self._check_next(generation)
-        self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
+        self._db.execute(_INSERT_MODEL, row)
 
     def _write_windows(self, rows: Sequence[tuple[int, dict[str, Any] | None]], generation: int) -> None:
         self._check_next(generation)
