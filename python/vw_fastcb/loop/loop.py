@@ -412,20 +412,25 @@ class Loop:
         self._check_open()
         worker, journal = self._worker, self._worker.journal
         numbers: dict[str, Any] = worker.numbers()
-        position, time = journal.last()
-        holder = journal.lease()
+        position, time, holder, letters, size = numbers["applied"], 0, None, 0, 0
+        try:
+            journal.check()
+            position, time = journal.last()
+            holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
+        except LoopError as problem:
+            worker.problem = worker.problem or problem  # whatever is asked next is refused
         ahead = time - self._clock()
         problems = [str(worker.problem)] if worker.problem is not None else []
         if ahead > _CLOCK_OFF:
             problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
         return Status(
             role="learner" if worker.is_learner else "decider",
-            learner=holder.holder.partition("/")[0] if holder.is_live else None,
+            learner=holder.holder.partition("/")[0] if holder is not None and holder.is_live else None,
             position=position,
             time=time,
             lag=position - numbers["applied"],
-            dead_letters=len(journal.dead_letters()) + numbers.pop("new_letters"),
-            bytes=journal.size(),
+            dead_letters=letters + numbers.pop("new_letters"),
+            bytes=size,
             problems=tuple(problems),
             **numbers,
         )
@@ -477,7 +482,7 @@ def open_journal(
     text = os.fspath(name)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
-    if "://" in text:
+    if "://" in text or text.endswith("/") or "\0" in text or not text:
         raise ValueError(f"the journal is {text!r}; expected the name of a file.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.loop.commits import SharedCommits
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -158,7 +159,8 @@ class Worker:
 
     def submit(self, items: Sequence[_Item]) -> None:
         """Returns once the items are durable, and, in the process that learns, their effect is in the model."""
-        self._commits.submit(list(items))
+        with no_interrupt():
+            self._commits.submit(list(items))
         for item in items:
             if item.problem is not None:
                 raise item.problem
@@ -177,7 +179,7 @@ class Worker:
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
             written = self.journal.write(drafts, tasks, self._lease, known)
         except LoopError as problem:
-            if isinstance(problem, JournalFailed):
+            if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
             _refuse(items, problem)
             return
@@ -409,6 +411,8 @@ class Worker:
             except LoopError as problem:
                 _log.warning("%s", problem)  # said again to whoever asks for something
                 pause = _AFTER_TROUBLE
+                if isinstance(problem, (JournalFailed, JournalRefused)):
+                    self.problem = self.problem or problem
             except Exception:
                 _log.exception("the upkeep of the loop failed; it is tried again")
                 pause = _AFTER_TROUBLE
@@ -422,7 +426,9 @@ class Worker:
                 self._follow()
             return
         now = time.monotonic()
-        is_behind = self._learner is None or self.journal.last()[0] > self._learner.position
+        self.journal.check()
+        learner = self._learner
+        is_behind = learner is None or self.journal.last()[0] > learner.position
         if is_behind or self._is_renewal_due():
             self.submit([])
         if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
@@ -466,8 +472,9 @@ class Worker:
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
-            assert self._view is not None
             view = self._view
+        if view is None:
+            return {"applied": 0, "learned": 0, "open": 0, "early": 0, "counts": {}, "new_letters": 0, "generation": 0}
         found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
         summary = next(found, {"open": 0, "early": 0, "counts": {}})
         return {
