@@ -502,7 +502,7 @@ class SqliteJournal:
             "SELECT json_extract(body, '$.applied'), position FROM record "
             f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path)) as db, _Explained(self.path):
+        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path):
             yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
@@ -570,7 +570,7 @@ class SqliteJournal:
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
         copy = contextlib.closing(sqlite3.connect(path))
-        with _Explained(Path(path)), contextlib.closing(_connect(self.path)) as db, copy as target:
+        with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
             db.backup(target)
 
     # Inside
