@@ -263,7 +263,8 @@ class SqliteJournal:
         """Stores the model that the first record refers to."""
         with self._transaction():
             for part, start in enumerate(range(0, len(content), _MODEL_PART)):
-                self._write_model((sha256, part, content[start : start + _MODEL_PART]))
+                row = (sha256, part, content[start : start + _MODEL_PART])
+                self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
 
     # The lease
 
