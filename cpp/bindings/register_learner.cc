@@ -1,3 +1,4 @@
+#include "learner/more_actions.h"
 #include "register.h"
 #include "shared_learner.h"
 
@@ -288,5 +289,18 @@ void register_learner(py::module_& module)
           })
       .def("workspace",
           [](shared_learner& self) { return self.locked([](array_learner& l) { return l.shared_workspace(); }); });
+  module.def(
+      "with_more_actions",
+      [](const py::bytes& model, uint32_t actions, const std::string& note)
+      {
+        const std::string_view given(model);
+        std::vector<char> bytes;
+        {
+          const py::gil_scoped_release release;
+          bytes = with_more_actions(given, actions, note);
+        }
+        return py::bytes(bytes.data(), bytes.size());
+      },
+      arg("model"), arg("actions"), arg("note"));
 }
 }  // namespace vw_fastcb

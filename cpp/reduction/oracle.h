@@ -75,6 +75,14 @@ public:
   uint64_t events() const { return _events; }
   void set_events(uint64_t events) { _events = events; }
 
+  // Takes over what another one has counted, as saving and loading would.
+  void continue_from(const oracle& other)
+  {
+    _events = other._events;
+    _unlabelled_before = other._unlabelled_before;
+    _note = other._note;
+  }
+
   // What those who made the model say of it. It goes with the model wherever that goes.
   const std::string& note() const { return _note; }
   void set_note(std::string note) { _note = std::move(note); }

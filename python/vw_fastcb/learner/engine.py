@@ -251,6 +251,38 @@ def read_model(
     return Model(found, params, note)
 
 
+def with_more_actions(model: bytes, n_actions: int, action_names: Sequence[str] | None = None) -> bytes:
+    """The bytes of a model of fixed actions, made ready for more of them.
+
+    The first actions are predicted and learn on bit for bit as before; the others have learned nothing. VW makes room
+    for a power of two: whenever their number passes one, the model has one bit more, so that no feature comes to share
+    a weight.
+
+    Args:
+        model: The bytes of the model.
+        n_actions: How many actions there are to be, at least as many as before.
+        action_names: All their names, where the model has names; the first ones are those that it has.
+
+    Raises:
+        ValueError: Fewer actions, other names, actions with features, or a regressor such as `--nn` that keeps more
+            than weights for each action.
+        RuntimeError: The bytes are no model.
+    """
+    noted = _read(model).note
+    note: dict[str, Any] = json.loads(noted) if noted else {}
+    before = note.get("action_names")
+    after = None if action_names is None else list(action_names)
+    if (before is None) != (after is None):
+        raise ValueError(
+            f"action_names is {after!r}; expected {'None' if before is None else 'names'}, as in the model."
+        )
+    if before is not None and after is not None:
+        if after[: len(before)] != before or len(set(after)) < len(after) or len(after) != n_actions:
+            raise ValueError(f"action_names is {after!r}; expected {n_actions} names that begin with {before!r}.")
+        noted = json.dumps({**note, "action_names": after})
+    return _engine.with_more_actions(model, n_actions, noted)
+
+
 def _check_is_file(path: str | os.PathLike[str]) -> None:
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")

@@ -288,7 +288,7 @@ def _interactions(value: Any, n_actions: int | None) -> tuple[str, ...]:
 
 
 def _flags(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or "\0" in value:
         raise TypeError(f"vw_args is {value!r}; expected a string such as '--coin'.")
     try:
         words = tuple(shlex.split(value))

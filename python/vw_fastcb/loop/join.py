@@ -198,6 +198,12 @@ class Join:
             one = self.windows.get(position) or early.get(position)
             yield position, None if one is None else _as_row(one)
 
+    def all_rows(self) -> dict[int, dict[str, Any]]:
+        """Everything that is open, as JSON, by position."""
+        early = [one for waiting in self.early.values() for one in waiting.values()]
+        rows = [_as_row(one) for one in self.windows.values()] + [_as_row(one) for one in early]
+        return {row["position"]: row for row in rows}
+
     def restore(self, rows: Iterable[dict[str, Any]], counts: dict[str, int]) -> None:
         """Takes what `rows` gave, in the order of positions."""
         self.counts = Counts(**counts)

@@ -255,8 +255,8 @@ class Journal(Protocol):
         """The join state of a checkpoint."""
         ...
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """What could not be learned up to the newest checkpoint."""
+    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
+        """What could not be learned up to a checkpoint, the newest unless given."""
         ...
 
     def model(self, sha256: str) -> bytes:

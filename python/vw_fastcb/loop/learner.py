@@ -125,6 +125,11 @@ class Learner:
         self.position, self.time = record.position, record.time
         self._keep_snapshot()
 
+    def snapshot_sha256(self, position: int) -> str | None:
+        """Of the model at a position that was to be kept; None where it was not reached."""
+        content = self._snapshots.get(position)
+        return None if content is None else sha256(content)
+
     def summary(self) -> dict[str, Any]:
         """What a checkpoint says besides model and windows."""
         return {

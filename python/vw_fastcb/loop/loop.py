@@ -19,8 +19,8 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, LoopError, SettingsDiffer
-from vw_fastcb.loop.settings import KEEPING, LoopSettings, milliseconds, shown_time
+from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, JournalRefused, LoopError, SettingsDiffer
+from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
@@ -149,6 +149,9 @@ class Loop:
             1
         """
         given = dict(locals())
+        for name in ("change", "learn", "take_over", "relearn"):
+            if not isinstance(given[name], bool) and (name, given[name]) != ("relearn", None):
+                raise TypeError(f"{name} is {given[name]!r}; expected True or False.")
         named = {name: given[name] for name in _SETTINGS if given[name] is not _UNSET}
         options = Options(
             learns=learn,
@@ -174,7 +177,7 @@ class Loop:
         try:
             changes = None if not named else _changes(journal, named, change, relearn)
             loop = cls(Worker(journal, clock, options), clock)
-            loop._worker.start()
+            _start(loop._worker, path)
         except BaseException:
             journal.close()
             raise
@@ -512,13 +515,14 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
     current.check_change(wanted)
     wanted.try_out()
     body: dict[str, Any] = {"settings": wanted.to_json()}
-    others = {name: both for name, both in differences.items() if name not in KEEPING}
+    others = [name for name in differences if name not in KEEPING]
+    if any(name in ACTIONS for name in differences) and (relearn is not None or not current.can_grow_to(wanted)):
+        others.append("actions")
     if others:
         if relearn is None:
-            names = ", ".join(name for name, _, _ in _said(others, current.noun))
             raise SettingsDiffer(
-                f"{said}. Changing {names} means other weights: set relearn=True to learn the journal again, or "
-                "relearn=False to begin afresh."
+                f"{said}. Changing {', '.join(others)} means other weights: set relearn=True to learn the journal "
+                "again, or relearn=False to begin afresh."
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)
@@ -535,6 +539,16 @@ def _said(differences: dict[str, tuple[Any, Any]], noun: str) -> Iterator[tuple[
             yield "actions", repr(ours), repr(given)
         elif name != "n_actions":
             yield name, repr(ours), repr(given)
+
+
+def _start(worker: Worker, path: str | os.PathLike[str]) -> None:
+    try:
+        worker.start()
+    except LoopError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError) as problem:
+        said = f"{os.fspath(path)!r} is damaged: somebody has changed it ({type(problem).__name__}: {problem})."
+        raise JournalRefused(f"{said} Use a backup.") from problem
 
 
 def _finite(value: Any, noun: str) -> float:

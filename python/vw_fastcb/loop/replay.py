@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, UnknownEvent
+from vw_fastcb.loop.journal import Checkpoint, LoopError, UnknownEvent
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
@@ -72,35 +74,113 @@ def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda
     Returns:
         What was found.
     """
-    end = journal.last()[0]
-    checkpoints = journal.checkpoints()
-    generations = {one.position: one for one in checkpoints}
-    found = Replay(start=end)
-    decisions = _Decisions(journal, end, found)
-    for learner, upto in _stretches(journal, checkpoints, end):
-        if found.start == end:
-            found.start = learner.position
-        else:
-            found.gaps[-1] = (found.gaps[-1][0], learner.position)
-        if upto < end:
-            found.gaps.append((upto + 1, end))
-        ahead = _Ahead(journal, learner.position, upto)
-        while True:
-            if learner.position in generations:
-                _compare_model(learner, generations[learner.position], found)
-            for position in decisions.made_at(learner.position):
-                _compare_decision(learner, ahead.get(position), found)
-            record = ahead.next()
-            if record is None:
-                break
-            learner.apply(record)
-            found.records += 1
-            if found.records % 1000 == 0:
-                progress(learner.position, end)
-        found.learned, found.counts = learner.model.events, learner.summary()["counts"]
-        found.sha256 = sha256(learner.model.to_bytes())
-    progress(end, end)
+    found = Replay(start=journal.last()[0])
+    try:
+        _Verifier(journal, found, progress).run()
+    except LoopError as problem:  # something that cannot be read at all
+        found.differ(str(problem))
     return found
+
+
+class _Verifier:
+    """One replay, stretch by stretch."""
+
+    def __init__(self, journal: SqliteJournal, found: Replay, progress: Callable[[int, int], None]) -> None:
+        self._journal = journal
+        self._found = found
+        self._progress = progress
+        self._end = found.start
+        self._checkpoints = journal.checkpoints()
+        self._by_position = {one.position: one for one in self._checkpoints}
+        self._decisions = _Decisions(journal, self._end, found)
+
+    def run(self) -> None:
+        self._check_ends()
+        is_first = True
+        for learner, upto in _stretches(self._journal, self._checkpoints, self._end):
+            if is_first:
+                self._found.start, is_first = learner.position, False
+            else:
+                self._found.gaps[-1] = (self._found.gaps[-1][0], learner.position)
+            if upto < self._end:
+                self._found.gaps.append((upto + 1, self._end))
+            self._replay(learner, upto)
+            self._found.learned, self._found.counts = learner.model.events, learner.summary()["counts"]
+            self._found.sha256 = sha256(learner.model.to_bytes())
+        self._decisions.finish()
+        self._progress(self._end, self._end)
+
+    def _check_ends(self) -> None:
+        """Whether records are missing at the beginning or at the end, and models that no stretch may reach."""
+        first = self._journal.first()
+        if first > 1 and all(one.summary["settings"]["retention"] is None for one in self._checkpoints):
+            self._found.differ(f"records 1 to {first - 1} are missing, although the journal keeps them for ever.")
+        for one in self._checkpoints:
+            if sha256(self._journal.model(one.sha256)) != one.sha256:
+                self._found.differ(f"generation {one.generation}: the bytes of its model are not those it was made of.")
+            if one.position > self._end:
+                self._found.differ(f"generation {one.generation} has seen {one.position} records, of {self._end}.")
+
+    def _replay(self, learner: Learner, upto: int) -> None:
+        ahead = _Ahead(self._journal, learner.position, upto)
+        at = learner.position
+        try:
+            while True:
+                if learner.position in self._by_position:
+                    self._compare_state(learner, self._by_position[learner.position])
+                for at in self._decisions.made_at(learner.position):
+                    _compare_decision(learner, ahead.get(at), self._found)
+                record = ahead.next()
+                if record is None:
+                    return
+                at = record.position
+                self._check_order(learner, record)
+                learner.apply(record)
+                self._found.records += 1
+                if self._found.records % 1000 == 0:
+                    self._progress(learner.position, self._end)
+        except Exception as problem:  # whatever somebody has written into it
+            self._found.differ(f"record {at} is damaged, or one before it: {type(problem).__name__}: {problem}")
+
+    def _check_order(self, learner: Learner, record: Record) -> None:
+        if record.position != learner.position + 1:
+            self._found.differ(f"record {learner.position + 1} is missing.")
+        if record.time < learner.time:
+            self._found.differ(f"record {record.position} is of {record.time} ms, before the one before it.")
+        if record.kind == "rollback":
+            body = record.body or {}
+            ours, said = learner.snapshot_sha256(body["position"]), body["sha256"]
+            if ours not in (None, said):
+                self._found.differ(f"record {record.position} goes back to the model {said}, which was {ours} then.")
+
+    def _compare_state(self, learner: Learner, one: Checkpoint) -> None:
+        """What a checkpoint says, against what comes out of the records up to it."""
+        self._found.generations += 1
+        where = f"generation {one.generation}, at record {one.position}"
+        ours, said = learner.summary(), dict(one.summary)
+        is_same_engine = said.pop("engine", fingerprint()) == ours.pop("engine")
+        model = sha256(learner.model.to_bytes())
+        if model != one.sha256 and is_same_engine:
+            self._found.differ(f"{where}: the model is {one.sha256}, not {model}.")
+        if (learner.time, learner.model.events) != (one.time, one.events):
+            self._found.differ(
+                f"{where}: {one.events} events at {one.time} ms, not {learner.model.events} at {learner.time} ms."
+            )
+        for name in ours:
+            if _plain(ours[name]) != said.get(name):
+                self._found.differ(f"{where}: {name} is {said.get(name)}, not {ours[name]}.")
+        rows = {row["position"]: row for row in self._journal.windows(one.generation)}
+        if _plain(learner.join.all_rows()) != _plain(rows):
+            self._found.differ(f"{where}: the decisions that wait for rewards are others.")
+        if self._found.start == 1 and not self._found.gaps:
+            letters = self._journal.dead_letters(one.generation)
+            if letters != learner.dead_letters:
+                self._found.differ(f"{where}: the dead letters are {letters}, not {learner.dead_letters}.")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
 
 
 def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
@@ -185,24 +265,23 @@ class _Decisions:
         self._next = next(self._rows, None)
 
     def made_at(self, applied: int) -> Iterator[int]:
-        """The positions of those that were made from a state."""
+        """The positions of those that were made from a state. Those of states before it could not be checked."""
         while self._next is not None and (self._next[0] is None or self._next[0] <= applied):
             made_from, position = self._next
             if made_from == applied:
                 yield position
             else:
                 self._found.unchecked += 1
+            if made_from is not None and made_from >= position:
+                self._found.differ(
+                    f"record {position} says that {made_from} records had been applied when it was made."
+                )
             self._next = next(self._rows, None)
 
-
-def _compare_model(learner: Learner, one: Checkpoint, found: Replay) -> None:
-    found.generations += 1
-    ours = sha256(learner.model.to_bytes())
-    engine = one.summary.get("engine", fingerprint())
-    if ours != one.sha256 and engine == fingerprint():
-        found.differ(f"generation {one.generation}, at record {one.position}: the model is {one.sha256}, not {ours}.")
-    if learner.summary()["counts"] != one.summary["counts"]:
-        found.differ(f"generation {one.generation}, at record {one.position}: the counts of the join are others.")
+    def finish(self) -> None:
+        """Those of states that were not reached."""
+        for _ in self.made_at(sys.maxsize):
+            pass
 
 
 def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
@@ -223,6 +302,8 @@ def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
     found.largest = max(found.largest, difference)
     is_same_engine = body.get("engine") == fingerprint()
     found.exact += is_same_engine
+    if body["learned"] != learner.model.events:
+        found.differ(f"{where}: {body['learned']} events had been learned, it says, and not {learner.model.events}.")
     if difference > (0.0 if is_same_engine else TOLERANCE):
         found.differ(f"{where}: the pmf is {said.tolist()}, not {drawn.pmf.tolist()}.")
     elif drawn.draw != body["draw"] or (is_same_engine and drawn.action != body["action"]):

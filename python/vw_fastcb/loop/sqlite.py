@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,11 @@ _UNUSED = (  # a model that no generation has, and that the journal did not begi
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
+
+_open_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
+_forking: list[SqliteJournal] = []
+_one_fork = threading.Lock()
 
 
 class SqliteJournal:
@@ -121,24 +127,55 @@ class SqliteJournal:
         self._clock = clock or now
         self._process = Process.this()
         self._is_staged = True  # whether an unfinished checkpoint may lie about
-        self._reading = threading.Lock()
+        self._is_holder = False  # of the lease
+        self._writing, self._reading = threading.Lock(), threading.Lock()
         if not self.path.exists():
             self._create(first)
         self._check_file()
+        self._connect()
+        _open_journals.add(self)
+
+    def close(self) -> None:
+        """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
+        _open_journals.discard(self)
+        with self._writing, self._reading:
+            self._disconnect()
+
+    # A fork inherits what SQLite believes to have locked, and has locked nothing: the parent would remove files that a
+    # journal opened in the child still writes to. So while a process forks, no journal is open in it.
+
+    def before_fork(self) -> None:
+        """Closes the file until `after_fork`."""
+        self._writing.acquire()
+        self._reading.acquire()
+        self._disconnect()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Opens it again, but in the child."""
+        try:
+            if in_child:
+                _open_journals.discard(self)
+            else:
+                with contextlib.suppress(LoopError):  # whoever asks next is told
+                    self._connect()
+        finally:
+            self._reading.release()
+            self._writing.release()
+
+    def _connect(self) -> None:
         with _Explained(self.path):
             self._db = _connect(self.path)
             try:
                 self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
+                self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
                 self._reader = _connect(self.path)
             except BaseException:
                 self._db.close()
                 raise
 
-    def close(self) -> None:
-        """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
-        with self._reading:
-            self._reader.close()
-            self._db.close()
+    def _disconnect(self) -> None:
+        self._reader.close()
+        self._db.close()
 
     # Writing, by one thread at a time
 
@@ -148,7 +185,7 @@ class SqliteJournal:
         """One commit. See `Journal`."""
         is_fenced = False
         foreign: list[Record] = []
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             epoch, holder, before, last_time = self._db.execute(_HEAD).fetchone()
             if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
                 lease, is_fenced = None, True
@@ -172,7 +209,7 @@ class SqliteJournal:
                 foreign = list(_records(self._db, known, before))
         if lease is None:
             if is_fenced:
-                self._db.execute("PRAGMA wal_autocheckpoint = 0")
+                self._set_holder(False)
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
@@ -243,13 +280,14 @@ class SqliteJournal:
 
     def abandon(self) -> None:
         """Ends a transaction that was interrupted, so that no other process waits for it."""
-        _roll_back(self._db)
+        with self._writing:
+            _roll_back(self._db)
 
     # Filling a new journal
 
     def fill(self, records: Iterable[Record]) -> None:
         """Appends records as they are, with positions and times of their own, in one commit."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             position, when = _last(self._db)
             for one in records:
                 if one.position != position + 1 or one.time < when:
@@ -261,10 +299,10 @@ class SqliteJournal:
 
     def keep_model(self, sha256: str, content: bytes) -> None:
         """Stores the model that the first record refers to."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             for part, start in enumerate(range(0, len(content), _MODEL_PART)):
                 row = (sha256, part, content[start : start + _MODEL_PART])
-                self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
+                self._db.execute(_INSERT_MODEL, row)
 
     # The lease
 
@@ -275,13 +313,13 @@ class SqliteJournal:
 
     def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
         """Takes the lease for so many milliseconds; None where another process holds it."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
                 return None
             self._set_lease(held.epoch + 1, str(self._process), duration)
             self._is_staged = True
-        self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        self._set_holder(True)
         return Lease(held.epoch + 1, str(self._process), is_live=True)
 
     def renewal(self, lease: Lease, duration: int) -> Task:
@@ -290,9 +328,14 @@ class SqliteJournal:
 
     def release(self, lease: Lease) -> None:
         """Gives the lease back, so that no other process has to wait for it."""
-        with self._transaction():
+        with self._writing, _Transaction(self._db, self.path):
             if self._holds(lease):
                 self._set_lease(lease.epoch, "", 0)
+
+    def _set_holder(self, is_holder: bool) -> None:
+        self._is_holder = is_holder
+        with self._writing:
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if is_holder else 0}")
 
     def _set_lease(self, epoch: int, process: str, duration: int) -> None:
         row = (epoch, process, _uptime() + duration if duration else 0)
@@ -324,7 +367,7 @@ class SqliteJournal:
 
     def _write_model(self, row: tuple[str, int, bytes], generation: int) -> None:
         self._check_next(generation)
-        self._db.execute("INSERT OR IGNORE INTO model VALUES (?, ?, ?)", row)
+        self._db.execute(_INSERT_MODEL, row)
 
     def _write_windows(self, rows: Sequence[tuple[int, dict[str, Any] | None]], generation: int) -> None:
         self._check_next(generation)
@@ -477,9 +520,10 @@ class SqliteJournal:
         with self._read() as db:
             return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """What could not be learned up to the newest checkpoint."""
-        query = "SELECT position, reason FROM dead_letter WHERE since <= (SELECT max(generation) FROM generation)"
+    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
+        """What could not be learned up to a checkpoint, the newest unless given."""
+        upto = "(SELECT max(generation) FROM generation)" if generation is None else str(int(generation))
+        query = f"SELECT position, reason FROM dead_letter WHERE since <= {upto} ORDER BY since, rowid"
         with self._read() as db:
             return [DeadLetter(*row) for row in db.execute(query)]
 
@@ -493,7 +537,7 @@ class SqliteJournal:
         """Moves a large write-ahead log to its place, for the holder of the lease: others fill it and never do."""
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
-            with _Explained(self.path):
+            with self._writing, _Explained(self.path):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> int:
@@ -507,9 +551,6 @@ class SqliteJournal:
             db.backup(target)
 
     # Inside
-
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db, self.path)
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
@@ -651,21 +692,35 @@ def _roll_back(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
 
 
+# What SQLite's codes mean to users, where it is not that writing failed.
+_MEANINGS: dict[int, tuple[type[LoopError], str]] = {
+    sqlite3.SQLITE_FULL: (JournalFull, "there is no room for the journal {name!r}; nothing was stored. Make room."),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT),
+        (JournalRefused, "{name!r} is damaged, or not a journal ({problem}). Use a backup."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        (JournalRefused, "{name!r} cannot be written to ({problem})."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        (LoopError, "{name!r} was locked by another program for {patience:.0f} s; nothing was stored."),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
+        (JournalRefused, "{name!r} is damaged: somebody has changed it ({problem}). Use a backup."),
+    ),
+}
+_FAILED = "writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, then open it again."
+
+
 def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
     if isinstance(problem, sqlite3.ProgrammingError):
         return LoopError(f"the journal {name!r} was closed.")
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return JournalFull(f"there is no room for the journal {name!r}; nothing was stored. Make room and try again.")
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return JournalRefused(f"{name!r} is damaged, or not a journal ({problem}). Use a backup.")
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return JournalRefused(f"{name!r} cannot be written to ({problem}).")
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LoopError(f"{name!r} was locked by another program for {_PATIENCE:.0f} s; nothing was stored.")
-    return JournalFailed(
-        f"writing to {name!r} failed ({problem}); nothing more is acknowledged. Look at the disk, then open it again."
-    )
+    kind, text = _MEANINGS.get(code, (JournalFailed, _FAILED))
+    return kind(text.format(name=name, problem=problem, patience=_PATIENCE))
 
 
 def _check_same(draft: Draft, decision: Record) -> None:
@@ -681,9 +736,11 @@ def _check_same(draft: Draft, decision: Record) -> None:
 
 def _record(row: tuple[Any, ...]) -> Record:
     position, when, kind, event_id, of, value, reward_id, body = row
-    return Record(
-        position, when, KINDS[kind], event_id, of, value, reward_id, None if body is None else json.loads(body)
-    )
+    try:
+        content = None if body is None else json.loads(body)
+        return Record(position, when, KINDS[kind], event_id, of, value, reward_id, content)
+    except (ValueError, TypeError, IndexError) as problem:
+        raise JournalRefused(f"record {position} is damaged ({problem}). Use a backup.") from problem
 
 
 def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
@@ -728,6 +785,27 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _before_fork() -> None:
+    _one_fork.acquire()
+    _forking.extend(_open_journals)
+    for journal in _forking:
+        journal.before_fork()
+
+
+def _after_fork(in_child: bool) -> None:
+    for journal in _forking:
+        journal.after_fork(in_child=in_child)
+    _forking.clear()
+    _one_fork.release()
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=lambda: _after_fork(in_child=False),
+    after_in_child=lambda: _after_fork(in_child=True),
+)
 
 
 def now() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class State:
     @classmethod
     def of(cls, learner: Learner) -> State:
         join = learner.join
-        early = [one.position for waiting in join.early.values() for one in waiting]
+        early = [position for waiting in join.early.values() for position in waiting]
         rows = tuple(json.dumps(row) for _, row in join.rows(sorted([*join.windows, *early])))
         model = learner.model
         return cls(learner.position, sha256(model.to_bytes()), model.events, asdict(join.counts), rows)
@@ -68,7 +68,7 @@ class _Whole:
         if record.kind != "decision" or not record.body or not record.body.get("erased") or self._restore is None:
             return record
         body = {name: value for name, value in record.body.items() if name != "erased"}
-        return replace(record, body=body | self._restore(record.event_id or ""))
+        return record._replace(body=body | self._restore(record.event_id or ""))
 
 
 def undisturbed(path: str | Path, restore: Restore | None = None) -> State:

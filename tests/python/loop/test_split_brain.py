@@ -1,0 +1,112 @@
+"""Two processes that both believe to be the one that learns."""
+
+import select
+import time
+from contextlib import closing
+
+import pytest
+
+from loop import reference
+from loop.member import Member
+from vw_fastcb import Loop
+from vw_fastcb.loop.sqlite import SqliteJournal
+
+SETTINGS = {"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "seed": 3}
+
+
+def serve(member, first, last):
+    for i in range(first, last):
+        event = f"e{i}"
+        made = member.ask("decide", {"user": f"u{i % 5}", "hour": i % 24}, event_id=event)
+        assert "error" not in made, made
+        assert member.ask("reward", event, float(made["action"] == 1)) is None
+
+
+def pause(learner, other):
+    """Stops a process, but not inside a transaction, where SQLite would let nobody else write."""
+    while True:
+        learner.stop()
+        other.tell("reward", "nobody", 0.5)
+        if _answers(other):
+            assert other.answer() is None
+            return
+        learner.go_on()
+        assert other.answer() is None
+        time.sleep(0.01)
+
+
+def _answers(member):
+    return bool(select.select([member.process.stdout], [], [], 0.3)[0])
+
+
+@pytest.mark.parametrize("is_saving", [False, True], ids=["idle", "amid-a-checkpoint"])
+def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_path, is_saving):
+    path = tmp_path / "loop.db"
+    Loop.open(path, **SETTINGS).close()
+    options = {"lease": "300ms", "checkpoint_every": "1h", "keep_generations": 100}
+    a = Member(path, pause=0.005 if is_saving else 0, part=40, **options)
+    b = Member(path, part=40, **options)
+    try:
+        serve(a, 0, 20)
+        assert a.ask("status")["role"] == "learner"
+        assert b.ask("status")["role"] == "decider"
+        if is_saving:
+            a.tell("checkpoint")
+            time.sleep(0.1)
+        else:
+            assert a.ask("checkpoint") > 0
+        pause(a, b)
+        b.until(role="learner")
+        with closing(SqliteJournal(path)) as journal:
+            query = "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
+            staged = journal._db.execute(query).fetchone()[0]
+        assert (staged > 0) == is_saving
+        serve(b, 20, 40)
+        generation = b.ask("checkpoint")
+        a.go_on()
+        refused = a.answer() if is_saving else a.ask("checkpoint")
+        assert refused["error"] == "Fenced"
+        a.until(role="decider", generation=generation)
+        serve(a, 40, 50)
+        b.until(lag=0)
+        generation = b.ask("checkpoint")
+        a.until(role="decider", generation=generation)
+        assert a.ask("decide", {"user": "u1", "hour": 2}, event_id="last")["generation"] == generation
+        assert b.ask("status")["role"] == "learner"
+    finally:
+        a.end()
+        b.end()
+    Loop.open(path, keep_generations=100).close()
+    kept = reference.check(path)
+    assert sorted(kept) == list(range(1, max(kept) + 1))
+    assert kept[max(kept)] == reference.undisturbed(path)
+    assert kept[max(kept)].events == 50
+
+
+def test_a_checkpoint_of_an_earlier_lease_is_refused_although_the_process_learns_again(tmp_path):
+    """The thread that saves is paused between two of its commits. Meanwhile the lease is lost, and taken again."""
+    path = tmp_path / "loop.db"
+    with Loop.open(path, **SETTINGS, checkpoint_every="1h", keep_generations=100) as loop:
+        for i in range(20):
+            loop.reward(loop.decide({"user": f"u{i % 5}"}, event_id=f"e{i}").event_id, 1)
+        worker = loop._worker
+        real = worker.journal.checkpoint_tasks
+
+        def interrupted(new):
+            tasks = list(real(new))
+            yield tasks[0]
+            with Loop.open(path, take_over=True) as other:  # learns, saves, and gives the lease back
+                other.reward(other.decide({"user": "u1"}, event_id="other").event_id, 0)
+            loop.reward("nobody", 1)  # notices
+            while not worker.is_learner:
+                worker.upkeep()
+            yield from tasks[1:]
+
+        worker.journal.checkpoint_tasks = interrupted
+        with pytest.raises(Exception, match="taken over"):
+            loop.checkpoint()
+        worker.journal.checkpoint_tasks = real
+        loop.reward(loop.decide({"user": "u2"}, event_id="more").event_id, 1)
+        loop.checkpoint()
+    kept = reference.check(path)
+    assert kept[max(kept)] == reference.undisturbed(path)
