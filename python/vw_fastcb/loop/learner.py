@@ -87,7 +87,7 @@ class Learner:
         assert first.body is not None
         settings = LoopSettings.from_json(first.body["settings"])
         initial = first.body.get("model", "")
-        model = Model(settings.model, source.model(initial) if initial else b"")
+        model = Model(settings.model, source.model(initial) if initial else b"", is_new=True)
         learner = cls(source, settings, model, snapshots=snapshots)
         learner.position, learner.time = first.position, first.time
         learner._keep_snapshot()
