@@ -160,7 +160,8 @@ class Loop:
             checkpoint_every=milliseconds("checkpoint_every", checkpoint_every),
             keep=_whole("keep_generations", keep_generations),
         )
-        return cls._open(journal, named, options, clock or now, change=change, relearn=relearn)
+        time = now if clock is None else _checked_clock(clock)
+        return cls._open(journal, named, options, time, change=change, relearn=relearn)
 
     @classmethod
     def _open(
@@ -442,6 +443,9 @@ class Loop:
         self._is_closed = True
         self._worker.close()
 
+    def __reduce__(self) -> str:
+        raise TypeError("a loop cannot be copied or pickled; open its journal where you need it.")
+
     def __enter__(self) -> Loop:
         return self
 
@@ -554,6 +558,17 @@ def _start(worker: Worker, path: str | os.PathLike[str]) -> None:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError) as problem:
         said = f"{os.fspath(path)!r} is damaged: somebody has changed it ({type(problem).__name__}: {problem})."
         raise JournalRefused(f"{said} Use a backup.") from problem
+
+
+def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
+    def whole_milliseconds() -> int:
+        given = clock()
+        if not is_number(given) or not 0 <= given < 2**62:
+            raise ValueError(f"clock() gave {shown(given)}; expected milliseconds since 1970.")
+        return int(given)
+
+    whole_milliseconds()
+    return whole_milliseconds
 
 
 def _finite(value: Any, noun: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import json
 import os
@@ -652,6 +653,7 @@ def _may_live(holder: str) -> bool:
     if not process:
         return False
     if process == str(Process.this()):
+        gc.collect()  # of a loop that was dropped without being closed nothing is left
         return any(journal._holder == holder for journal in list(_open_journals))
     try:
         return Process.parse(process).may_live()

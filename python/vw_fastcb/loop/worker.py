@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -118,7 +119,10 @@ class Worker:
         self._saved_position = 0
         self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
         self._stopping = threading.Event()
-        self._upkeep = threading.Thread(target=self._keep_house, name="vw_fastcb.loop", daemon=True)
+        # It knows the worker by a weak reference: a loop that is dropped without being closed ends.
+        self._upkeep = threading.Thread(
+            target=_keep_house, args=(weakref.ref(self), self._stopping), name="vw_fastcb.loop", daemon=True
+        )
 
     def start(self) -> None:
         """Takes the lease if it may and can, and brings the state up to date."""
@@ -400,22 +404,21 @@ class Worker:
 
     # Upkeep
 
-    def _keep_house(self) -> None:
-        pause = _BREATH
-        while not self._stopping.wait(pause) and self.problem is None:
-            pause = _BREATH
-            try:
-                self.upkeep()
-            except Fenced:
-                pass  # the next look finds a decider
-            except LoopError as problem:
-                _log.warning("%s", problem)  # said again to whoever asks for something
-                pause = _AFTER_TROUBLE
-                if isinstance(problem, (JournalFailed, JournalRefused)):
-                    self.problem = self.problem or problem
-            except Exception:
-                _log.exception("the upkeep of the loop failed; it is tried again")
-                pause = _AFTER_TROUBLE
+    def try_upkeep(self) -> float:
+        """Does what has to be done. Gives the seconds until the next time."""
+        try:
+            self.upkeep()
+        except Fenced:
+            pass  # the next look finds a decider
+        except LoopError as problem:
+            _log.warning("%s", problem)  # said again to whoever asks for something
+            if isinstance(problem, (JournalFailed, JournalRefused)):
+                self.problem = self.problem or problem
+            return _AFTER_TROUBLE
+        except Exception:
+            _log.exception("the upkeep of the loop failed; it is tried again")
+            return _AFTER_TROUBLE
+        return _BREATH
 
     def upkeep(self) -> None:
         """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""
@@ -491,6 +494,16 @@ class Worker:
         """Those that no checkpoint holds yet."""
         with self._state:
             return [] if self._learner is None else list(self._learner.dead_letters)
+
+
+def _keep_house(worker: weakref.ref[Worker], stopping: threading.Event) -> None:
+    pause = _BREATH
+    while not stopping.wait(pause):
+        one = worker()
+        if one is None or one.problem is not None:
+            return
+        pause = one.try_upkeep()
+        del one
 
 
 class _LongRead:
