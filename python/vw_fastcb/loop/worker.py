@@ -139,6 +139,8 @@ class Worker:
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._end)])
             self.journal.close()
+            with self._state:
+                self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
@@ -466,8 +468,9 @@ class Worker:
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
-            assert self._view is not None
             view = self._view
+        if view is None:
+            raise self.problem or LoopError("the loop was interrupted; ask again.")
         found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
         summary = next(found, {"open": 0, "early": 0, "counts": {}})
         return {
