@@ -293,6 +293,8 @@ class Worker:
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
         with self._state:
+            if self._lease is not None:
+                return True  # another thread was faster
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -424,7 +426,8 @@ class Worker:
                 self._follow()
             return
         now = time.monotonic()
-        is_behind = self._learner is None or self.journal.last()[0] > self._learner.position
+        learner = self._learner  # another thread may lose the lease at any moment
+        is_behind = learner is None or self.journal.last()[0] > learner.position
         if is_behind or self._is_renewal_due():
             self.submit([])
         if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
