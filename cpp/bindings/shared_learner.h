@@ -48,7 +48,7 @@ public:
   // VW's command line, and the bytes of a model where they are not in a file that -i names. A learner that is not told
   // otherwise draws what nobody can repeat.
   shared_learner(const std::vector<std::string>& arguments, const std::optional<py::bytes>& model)
-      : _learner(arguments, model ? std::optional<std::string_view>(*model) : std::nullopt)
+      : _learner(made_by_vw(arguments, model))
       , contexts(_learner.context_names(), "contexts")
       , actions(_learner.action_names(), "action features")
       , fixed_actions(_learner.fixed_actions())
@@ -136,6 +136,16 @@ public:
   }
 
 private:
+  // Other threads go on while VW reads a model, which takes a while; but VW makes one workspace at a time.
+  static array_learner made_by_vw(const std::vector<std::string>& arguments, const std::optional<py::bytes>& model)
+  {
+    static auto* const one_at_a_time = new fork_safe_mutex;
+    const auto bytes = model ? std::optional<std::string_view>(*model) : std::nullopt;
+    const py::gil_scoped_release release;
+    const std::lock_guard<fork_safe_mutex> lock(*one_at_a_time);
+    return array_learner(arguments, bytes);
+  }
+
   // Once: features that share a weight are learned as if they were one.
   void warn_where_crowded()
   {

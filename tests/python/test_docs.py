@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from latex2mathml.converter import convert
 
 import vw_fastcb
 from pages import anchors, blocks, cells, links, run_page, without_code
-from vw_fastcb import FastCB, __version__
+from vw_fastcb import FastCB, Loop, __version__
 from vw_fastcb.bakeoff.grid import EXAMPLE
+from vw_fastcb.loop import Counts
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -94,6 +96,20 @@ def test_the_overview_names_everything_public_of_the_learner():
     public = [member for member in dir(FastCB) if not member.startswith("_")]
     assert "decide" in public
     assert [member for member in [*public, *FastCB().get_params()] if not re.search(rf"\b{member}\b", text)] == []
+
+
+def test_the_page_on_settings_names_every_argument_of_the_loop():
+    text = (DOCS / "loop" / "settings.md").read_text()
+    arguments = set(inspect.signature(Loop.open).parameters) - {"journal", "clock"}
+    assert "wait" in arguments
+    assert [name for name in sorted(arguments) if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_the_pages_on_the_loop_name_every_method_and_everything_that_is_counted():
+    text = "".join(page.read_text() for page in (DOCS / "loop").glob("*.md"))
+    public = [member for member in dir(Loop) if not member.startswith("_")]
+    counted = [field.name for field in fields(Counts)]
+    assert [name for name in [*public, *counted] if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_the_page_on_the_command_line_names_every_flag():

@@ -18,7 +18,7 @@ from support import stock, write
 from vw_fastcb import FastCB
 from vw_fastcb._engine import ArrayLearner
 from vw_fastcb.learner.engine import Engine, read_model
-from vw_fastcb.learner.fastcb import _DEFAULTS
+from vw_fastcb.learner.fastcb import DEFAULTS
 
 QUIET = ["--quiet", "--no_stdin"]
 DOORS = {"fixed": ["--cb_explore", "3"], "adf": ["--cb_explore_adf", "-q", "xa"]}
@@ -69,7 +69,7 @@ def model_of(bandit: FastCB) -> bytes:
 
 
 def loaded(model: bytes | Path) -> FastCB:
-    read = read_model(model, _DEFAULTS)
+    read = read_model(model, DEFAULTS)
     bandit = FastCB(**read.params)
     bandit._engine = Engine.of_model(read, bandit._settings(), None)
     return bandit
@@ -157,12 +157,12 @@ def test_bytes_that_are_no_model_are_refused_in_the_words_for_files(tmp_path: Pa
 def test_a_path_and_bytes_go_through_one_door(tmp_path: Path) -> None:
     content = teach(learner("fixed")).model()
     (tmp_path / "model").write_bytes(content)
-    params = read_model(tmp_path / "model", _DEFAULTS).params
-    assert read_model(content, _DEFAULTS).params == params
+    params = read_model(tmp_path / "model", DEFAULTS).params
+    assert read_model(content, DEFAULTS).params == params
     with pytest.raises(RuntimeError, match=r"^the bytes cannot be read as a model: .*damaged"):
-        read_model(content[:-1], _DEFAULTS)
+        read_model(content[:-1], DEFAULTS)
     with pytest.raises(ValueError, match="rewards is False, but the model was made by a learner of rewards"):
-        read_model(model_of(rounds(FastCB(3, reward_range=(0, 1)), as_array, 1, 0)), _DEFAULTS, rewards=False)
+        read_model(model_of(rounds(FastCB(3, reward_range=(0, 1)), as_array, 1, 0)), DEFAULTS, rewards=False)
 
 
 def test_two_models_are_refused_and_other_things_than_bytes_are_no_model(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from vw_fastcb import FastCB
 from vw_fastcb._engine import ArrayLearner, with_more_actions
 from vw_fastcb.learner import engine
-from vw_fastcb.learner.fastcb import _DEFAULTS
+from vw_fastcb.learner.fastcb import DEFAULTS
 
+pytestmark = pytest.mark.filterwarnings("ignore:the features seen so far")
 QUIET = ["--quiet", "--no_stdin"]
 COUNTS = [(3, 4), (3, 3), (1, 2), (1, 9), (4, 5), (5, 40)]
 REGRESSORS = [
@@ -48,7 +49,6 @@ def teach(learner: ArrayLearner, actions: int, seed: int = 0) -> ArrayLearner:
 
 @pytest.mark.parametrize(("before", "after"), COUNTS)
 @pytest.mark.parametrize("flags", REGRESSORS)
-@pytest.mark.filterwarnings("ignore:the features seen so far")
 def test_the_model_is_that_of_a_learner_that_had_room_from_the_start(before: int, after: int, flags: str) -> None:
     bits = 8
     small = teach(learner(before, bits, flags), before)
@@ -82,7 +82,7 @@ def test_a_learner_goes_on_with_more_actions() -> None:
     bandit.partial_fit(np.eye(3), ["a", "b", "c"], [1, 2, 3])
     assert bandit._engine is not None
     names = ["a", "b", "c", "d", "e"]
-    grown = engine.read_model(engine.with_more_actions(bandit._engine.model(), 5, names), _DEFAULTS)
+    grown = engine.read_model(engine.with_more_actions(bandit._engine.model(), 5, names), DEFAULTS)
     assert grown.params["action_names"] == names
     assert grown.params["n_actions"] == 5
     assert grown.params["bits"] == 19

@@ -29,7 +29,7 @@ def alike(printed: str, promised: str) -> bool:
 
 
 def test_there_is_one_example_of_each_kind_and_it_stays_short():
-    assert len(PYTHON) == 2
+    assert len(PYTHON) == 3
     assert len(CONSOLE) == 1
     assert {language for language, _ in BLOCKS} == {"python", "console", "sh"}
     assert len(README.splitlines()) <= 150

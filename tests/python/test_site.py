@@ -63,5 +63,12 @@ def test_files_outside_the_pages_are_carried_along(site):
 
 def test_the_reference_has_the_docstrings(site):
     page = (site / "reference.html").read_text()
-    for name in ("FastCB.decide", "FastCB.simulate", "Decision.to_dict", "allocation.reweighted_igw"):
+    for name in (
+        "FastCB.decide",
+        "FastCB.simulate",
+        "Decision.to_dict",
+        "Loop.decide",
+        "loop.Status",
+        "allocation.reweighted_igw",
+    ):
         assert f'id="vw_fastcb.{name}"' in page

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from vw_fastcb.bakeoff.command import app as bakeoff
+from vw_fastcb.commands import loop_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(bakeoff, name="bakeoff")
+loop_app.register(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -254,9 +254,9 @@ def read_model(
 def with_more_actions(model: bytes, n_actions: int, action_names: Sequence[str] | None = None) -> bytes:
     """The bytes of a model of fixed actions, made ready for more of them.
 
-    The first actions are predicted and learn on bit for bit as before; the others have learned nothing. VW makes room for
-    a power of two: whenever their number passes one, the model has one bit more, so that no feature comes to share a
-    weight.
+    The first actions are predicted and learn on bit for bit as before; the others have learned nothing. VW makes room
+    for a power of two: whenever their number passes one, the model has one bit more, so that no feature comes to share
+    a weight.
 
     Args:
         model: The bytes of the model.
@@ -264,8 +264,8 @@ def with_more_actions(model: bytes, n_actions: int, action_names: Sequence[str] 
         action_names: All their names, where the model has names; the first ones are those that it has.
 
     Raises:
-        ValueError: Fewer actions, other names, actions with features, or a regressor such as `--nn` that keeps more than
-            weights for each action.
+        ValueError: Fewer actions, other names, actions with features, or a regressor such as `--nn` that keeps more
+            than weights for each action.
         RuntimeError: The bytes are no model.
     """
     noted = _read(model).note

@@ -15,7 +15,7 @@ from vw_fastcb.learner.frames import is_number
 CONTEXT, ACTION = "x", "a"  # VW namespaces
 _MOST_BITS = 31  # of VW
 _MOST_ACTIONS = 2**31
-_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
+FLAGS_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
     f"{kind}_weights" for kind in ("random", "normal", "truncated_normal")
 }
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
@@ -88,7 +88,7 @@ class Settings:
         stand.
         """
         names = {word.removeprefix("--").partition("=")[0] for word in shlex.split(kept) if word.startswith("--")}
-        names |= _OF_NEW_MODELS
+        names |= FLAGS_OF_NEW_MODELS
         beyond: list[str] = []
         again = False
         for word in self.vw_args:

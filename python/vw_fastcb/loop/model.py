@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb.learner.engine import Engine, read_model
+from vw_fastcb.learner.engine import Engine, read_model, with_more_actions
+from vw_fastcb.learner.engine import Model as LearnerModel
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
@@ -44,7 +45,7 @@ class Model:
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
         if content:
-            model = read_model(content, DEFAULTS, flags=_flags_anew(settings) if is_new else ())
+            model = _given_anew(settings, content) if is_new else read_model(content, DEFAULTS)
             self._engine = Engine.of_model(model, settings, settings.seed)
             self.events = self._engine.learner.events
 
@@ -104,10 +105,15 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest() if content else ""
 
 
-def _flags_anew(settings: Settings) -> list[str]:
-    """The settings that a model may be given anew. They change its answers, not its weights."""
+def _given_anew(settings: Settings, content: bytes) -> LearnerModel:
+    """A model with settings that may be given anew: they change its answers, and keep the weights it has."""
     names = ("epsilon", "gamma_scale", "gamma_exponent")
-    return [word for name in names for word in (f"--{name}", str(getattr(settings, name)))]
+    flags = [word for name in names for word in (f"--{name}", str(getattr(settings, name)))]
+    model = read_model(content, DEFAULTS, flags=flags)
+    if model.params.get("n_actions") != settings.n_actions:
+        content = with_more_actions(content, settings.n_actions or 0, settings.action_names)
+        model = read_model(content, DEFAULTS, flags=flags)
+    return model
 
 
 def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
-from vw_fastcb.learner.engine import Engine
+from vw_fastcb.learner.engine import Engine, with_more_actions
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings, is_whole
@@ -19,8 +19,19 @@ from vw_fastcb.loop.contexts import checked_id
 from vw_fastcb.loop.join import AGGREGATIONS, JoinSettings
 from vw_fastcb.loop.journal import SettingsDiffer
 
-# Changes of these keep the model. All others mean other weights.
-KEEPING = ("wait", "default", "aggregation", "retention", "retired", "epsilon", "gamma_scale", "gamma_exponent")
+ACTIONS = ("n_actions", "action_names")
+# Changes of these keep the model; actions are only added. All others mean other weights.
+KEEPING = (
+    "wait",
+    "default",
+    "aggregation",
+    "retention",
+    "retired",
+    "epsilon",
+    "gamma_scale",
+    "gamma_exponent",
+    *ACTIONS,
+)
 
 _UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_ACTIONS = 100_000  # each decision keeps a probability of each
@@ -100,6 +111,14 @@ class LoopSettings:
     def memory(self) -> float:
         """How long ids are remembered, in milliseconds."""
         return math.inf if self.retention is None else max(self.longest_wait, self.retention)
+
+    def can_grow_to(self, wanted: LoopSettings) -> bool:
+        """Whether a model of these settings can have the actions of others; `--nn` cannot."""
+        try:
+            with_more_actions(Engine.start(self.model).model(), wanted.model.n_actions or 0, wanted.model.action_names)
+        except ValueError:
+            return False
+        return True
 
     def learner_arguments(self) -> dict[str, Any]:
         """What `FastCB` takes to begin as this loop's learner does."""

@@ -417,19 +417,41 @@ def test_ids_are_remembered_while_their_window_is_open(tmp_path):
         assert loop.status().counts["learned"] == 1
 
 
-def test_actions_are_added_at_the_end(tmp_path):
-    with open_loop(tmp_path) as loop:
-        play(loop, 0, 40)
+def test_actions_are_added_at_the_end_and_what_was_learned_is_kept(tmp_path):
     path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        play(loop, 0, 60)
+        before = loop.model().predict_reward([{"user": "u1", "hour": 2}])
+        good = loop.checkpoint()
     for wrong in (ACTIONS[:2], ACTIONS[::-1], ["weather", *ACTIONS]):
-        with pytest.raises(SettingsDiffer, match="expected \\['politics', 'sports', 'music'\\] first"):
-            Loop.open(path, actions=wrong, change=True, relearn=True)
-    with pytest.raises(SettingsDiffer, match=r"^actions is \[.*\] here. Changing actions means other weights"):
+        with pytest.raises(SettingsDiffer, match=r"expected \['politics', 'sports', 'music'\] first"):
+            Loop.open(path, actions=wrong, change=True)
+    more = [*ACTIONS, "weather", "chess"]  # more than the power of two that VW has room for
+    with Loop.open(path, actions=more, change=True) as loop:
+        assert loop.status().learned == 60
+        after = loop.model().predict_reward([{"user": "u1", "hour": 2}])
+        assert (after[:, :3] == before).all()
+        assert len(loop.decide({"user": "u1", "hour": 2}).pmf) == 5
+        play(loop, 100, 110, lambda decision: float(decision.name == "chess"))
+        loop.rollback(good)
+        assert loop.status().learned == 60
+        assert loop.decide({"user": "u1", "hour": 2}, exclude=ACTIONS).name in ("weather", "chess")
+    with Loop.open(path, actions=[*more, "cats"], retired=["chess"], change=True, relearn=True) as loop:
+        decision = loop.decide({"user": "u1", "hour": 2})
+        assert len(decision.pmf) == 6
+        assert decision.pmf[4] == 0
+    assert replayed(path).agrees
+
+
+def test_where_actions_cannot_be_added_the_journal_is_learned_again(tmp_path):
+    with open_loop(tmp_path, vw_args="--nn 2") as loop:
+        play(loop, 0, 20)
+    path = tmp_path / "loop.db"
+    with pytest.raises(SettingsDiffer, match="Changing actions means other weights"):
         Loop.open(path, actions=[*ACTIONS, "weather"], change=True)
     with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
-        decision = loop.decide({"user": "u1", "hour": 2})
-        assert len(decision.pmf) == 4
-        assert loop.status().learned == 40
+        assert loop.status().learned == 20
+        assert len(loop.decide({"user": "u1", "hour": 2}).pmf) == 4
     assert replayed(path).agrees
 
 

@@ -1,0 +1,239 @@
+"""`fastcb learn`: the learner of a journal alone, or a model from logs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping, tell
+from vw_fastcb.loop.journal import Lease, LoopError
+from vw_fastcb.loop.log_learning import ENDINGS, BadLine, LogLearner, files_of
+from vw_fastcb.loop.reading import existing_journal, watched
+from vw_fastcb.loop.sqlite import SqliteJournal, now
+from vw_fastcb.loop.worker import Options, Worker
+
+_LOOKS_APART = 0.5  # seconds between two looks at growing logs, and at the state of a loop
+_MOST_SHOWN = 10  # bad lines and dead letters
+
+
+# A journal
+
+
+def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_json: bool) -> int:
+    """Brings the learner of a journal to its end, or stays and goes on. Returns the exit code."""
+    with stopping() as stop, StatusLine(as_json) as line:
+        journal = existing_journal(path)
+        held = journal.lease()
+        if held.is_live and not follow and not take_over:
+            journal.close()
+            tell(f"fastcb learn: {_held(held, path)} Wait, stop it, or take over with --take-over.")
+            return 1
+        before = _progress(journal)
+        last = journal.last()[0]
+
+        is_starting = True
+
+        def watch(position: int) -> None:
+            if position % 500 == 0:
+                line.show(f"record {position:,} of {last:,}")
+                if is_starting and stop.is_set():
+                    raise KeyboardInterrupt
+
+        options = Options(
+            decides=False,
+            takes_over=take_over,
+            checkpoint_every=every,
+            writes_ticks=follow,
+            has_upkeep=follow,
+        )
+        worker = Worker(watched(journal, watch), now, options)
+        try:
+            worker.start()
+        except KeyboardInterrupt:
+            journal.close()  # nothing was written, and there is nothing to save
+            line.say("Stopped. Nothing is lost: the same command goes on.")
+            return 0 if follow else INTERRUPTED
+        is_starting = False
+        try:
+            if follow:
+                _stay(worker, stop, line, path, as_json)
+            elif worker.is_learner:
+                worker.checkpoint()
+            else:
+                tell(f"fastcb learn: {_held(journal.lease(), path)} Wait, stop it, or take over with --take-over.")
+                return 1
+            is_learner, problem = worker.is_learner, worker.problem
+        finally:
+            worker.close()
+        if problem is not None:
+            raise problem
+    summary = _journal_summary(path, before, "learner" if is_learner else "standby")
+    print(json.dumps(summary, indent=None if follow else 2) if as_json else _journal_words(summary))
+    return 0
+
+
+def _stay(worker: Worker, stop: threading.Event, line: StatusLine, path: str, as_json: bool) -> None:
+    """Tells how it goes until it is stopped."""
+    was_learner: bool | None = None
+    said: dict[str, Any] = {}
+    while not stop.is_set() and worker.problem is None:
+        if worker.is_learner != was_learner:
+            was_learner = worker.is_learner
+            line.say(f"Learning {path}." if was_learner else f"{_held(worker.journal.lease(), path)} Standing by.")
+        numbers = worker.numbers()
+        status = {
+            "role": "learner" if was_learner else "standby",
+            "position": worker.journal.last()[0],
+            **{name: numbers[name] for name in ("applied", "generation", "learned", "open", "early")},
+        }
+        line.show(_status_words(status))
+        if as_json and status != said:
+            print(json.dumps(status), flush=True)
+            said = status
+        stop.wait(_LOOKS_APART)
+
+
+def _status_words(status: dict[str, Any]) -> str:
+    return (
+        f"{status['role']}: record {status['applied']:,} of {status['position']:,}, {status['learned']:,} events "
+        f"learned, {status['open']:,} waiting, generation {status['generation']:,}"
+    )
+
+
+def _held(lease: Lease, path: str) -> str:
+    return f"process {lease.holder.partition('/')[0]} learns {path}."
+
+
+def _progress(journal: SqliteJournal) -> dict[str, Any]:
+    checkpoints = journal.checkpoints()
+    if not checkpoints:
+        return {"position": 0, "learned": 0}
+    counts = checkpoints[-1].summary["counts"]
+    return {"position": checkpoints[-1].position, "learned": counts["learned"] + counts["learned_defaults"]}
+
+
+def _journal_summary(path: str, before: dict[str, Any], role: str) -> dict[str, Any]:
+    journal = existing_journal(path)
+    try:
+        newest = journal.checkpoints()[-1:]
+        letters = journal.dead_letters()
+        after = _progress(journal)
+        return {
+            "journal": path,
+            "role": role,
+            "position": journal.last()[0],
+            "records_read": after["position"] - before["position"],
+            "events_learned": after["learned"] - before["learned"],
+            "events": newest[0].events if newest else 0,
+            "generation": newest[0].generation if newest else 0,
+            "sha256": newest[0].sha256 if newest else "",
+            "counts": newest[0].summary["counts"] if newest else {},
+            "dead_letters": [asdict(letter) for letter in letters],
+        }
+    finally:
+        journal.close()
+
+
+def _journal_words(summary: dict[str, Any]) -> str:
+    letters = summary["dead_letters"]
+    lines = [
+        f"Read {summary['records_read']:,} records, up to record {summary['position']:,}; learned "
+        f"{summary['events_learned']:,} events.",
+        f"Generation {summary['generation']:,}, {summary['events']:,} events in the model, SHA-256 "
+        f"{summary['sha256'] or '(no model yet)'}.",
+    ]
+    if letters:
+        lines.append(f"{len(letters):,} events could not be learned:")
+        lines += [f"  record {one['position']}: {one['reason']}" for one in letters[:_MOST_SHOWN]]
+        lines += ["  ..."] if len(letters) > _MOST_SHOWN else []
+    return "\n".join(lines)
+
+
+# Logs
+
+
+def learn_logs(
+    logs: Sequence[str],
+    model: Path,
+    *,
+    flags: str | None,
+    start_from: Path | None,
+    follow: bool,
+    stops_at_bad_lines: bool,
+    every: int,
+    as_json: bool,
+) -> int:
+    """Learns logs into a model, each event once. Returns the exit code."""
+    with stopping() as stop, StatusLine(as_json) as line:
+        if not files_of(logs, missing_ok=follow) and not follow:
+            raise LoopError(f"there is no file that ends in {' or '.join(ENDINGS)} in {', '.join(logs)}.")
+        code = 0
+        with LogLearner(model, flags, start_from, every / 1000, stops_at_bad_lines) as learner:
+            told = 0
+
+            def watch() -> None:
+                nonlocal told
+                for path, number, reason in learner.new_bad_lines[told:_MOST_SHOWN]:
+                    line.say(f"{path}, line {number}: {reason}")
+                told = len(learner.new_bad_lines)
+                line.show(_line_words(learner))
+
+            try:
+                learner.learn(logs, stop, watch, missing_ok=follow)
+                while follow and not stop.is_set():
+                    stop.wait(_LOOKS_APART)
+                    learner.learn(logs, stop, watch, missing_ok=True)
+                    learner.commit_if_due()
+                    watch()
+            except BadLine as problem:
+                tell(f"fastcb learn: {problem} Lines before it are learned. Mend it and run the same command again.")
+                code = 1
+            finally:
+                learner.commit()
+            watch()
+            if stop.is_set() and not follow:
+                line.say("Stopped. Nothing is lost: the same command goes on.")
+                code = INTERRUPTED
+            summary = _log_summary(learner)
+    print(json.dumps(summary, indent=None if follow else 2) if as_json else _log_words(summary))
+    return code
+
+
+def _line_words(learner: LogLearner) -> str:
+    counts = learner.counts
+    return f"{counts.lines:,} lines of {learner.n_files:,} files, {counts.learned:,} events learned, {counts.bad:,} bad"
+
+
+def _log_summary(learner: LogLearner) -> dict[str, Any]:
+    counts, before = asdict(learner.counts), asdict(learner.at_start)
+    return {
+        "model": str(learner.model),
+        "sha256": learner.sha256,
+        "files": learner.n_files,
+        **counts,
+        "new": {name: counts[name] - before[name] for name in counts},
+        "bad_lines": [{"file": path, "line": number, "reason": reason} for path, number, reason in learner.bad_lines()],
+        "unfinished": [{"file": path, "bytes": left} for path, left in learner.unfinished()],
+    }
+
+
+def _log_words(summary: dict[str, Any]) -> str:
+    new = summary["new"]
+    lines = [f"Read {new['lines']:,} lines, learned {new['learned']:,} events."]
+    kinds = {
+        "duplicates": "were learned before",
+        "unlabelled": "have no outcome",
+        "skipped": "say _skipLearn",
+        "bad": "could not be learned",
+    }
+    lines += [f"  {new[name]:,} {words}" for name, words in kinds.items() if new[name]]
+    lines.append(f"{summary['model']}: {summary['learned']:,} events in all, SHA-256 {summary['sha256']}.")
+    lines += [
+        f"{one['file']} ends in {one['bytes']:,} bytes without the end of a line; they are left for later."
+        for one in summary["unfinished"]
+    ]
+    return "\n".join(lines)

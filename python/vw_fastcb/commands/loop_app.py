@@ -1,0 +1,192 @@
+"""What `fastcb learn`, `fastcb export` and `fastcb import` understand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from vw_fastcb.commands.loop_settings import with_loop_settings
+
+_T = TypeVar("_T")
+
+_LEARN_HELP = (  # in one piece, because typer keeps the line breaks of a docstring
+    "Learn: the learner of a journal alone, or a model from logs.\n\n"
+    "fastcb learn JOURNAL brings the learner to the end of the journal, makes a checkpoint and ends. With --follow it "
+    "stays: it learns what other processes write, closes the windows whose wait is over, and makes checkpoints. While "
+    "another process learns it stands by, and it takes over when that one ends. Stop it with Ctrl-C or SIGTERM.\n\n"
+    "fastcb learn LOG.dsjson ... --model model.vw learns logs of a decision service, every event once, into a model "
+    "of VW (--cb_explore_adf --fastcb). The same command goes on with what is new, also after a crash. Folders are "
+    "searched for .dsjson and .json files, which are taken in the order of their names."
+)
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
+
+
+def learn(  # noqa: PLR0917, typer gives them by name
+    sources: Annotated[
+        list[str], typer.Argument(metavar="JOURNAL | LOG...", help="A journal; or logs and folders of logs.")
+    ],
+    follow: Annotated[bool, typer.Option("--follow", help="Stay, and learn what comes.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take learning over from a process that still does it.")
+    ] = False,
+    model: Annotated[Path | None, typer.Option(help="Learn logs, into this file. Its state is beside it.")] = None,
+    flags: Annotated[
+        str | None, typer.Option(help="Further flags of VW for a new model, such as '--interactions ua -l 0.1'.")
+    ] = None,
+    start_from: Annotated[Path | None, typer.Option(help="A model to begin with, instead of a new one.")] = None,
+    stop_on_bad_lines: Annotated[
+        bool, typer.Option("--stop-on-bad-lines", help="End at a line that cannot be learned; else they are counted.")
+    ] = False,
+    checkpoint_every: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two checkpoints, such as 10s or 1min.")
+    ] = "10s",
+    as_json: Json = False,
+) -> None:
+    """Learns a journal or logs."""
+    # Here and below, because `fastcb --help` must not wait for the engine's libraries.
+    from vw_fastcb.commands.learn import learn_journal, learn_logs  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.loop.settings import milliseconds  # noqa: PLC0415
+
+    every = _checked(lambda: milliseconds("--checkpoint-every", checkpoint_every))
+    if model is None:
+        _refuse_log_options(sources, flags, start_from, stop_on_bad_lines)
+        raise typer.Exit(
+            guarded(
+                "learn",
+                lambda: learn_journal(sources[0], follow=follow, take_over=take_over, every=every, as_json=as_json),
+            )
+        )
+    if take_over:
+        raise typer.BadParameter("--take-over is for journals; leave it out where logs are learned.")
+    raise typer.Exit(
+        guarded(
+            "learn",
+            lambda: learn_logs(
+                sources,
+                model,
+                flags=flags,
+                start_from=start_from,
+                follow=follow,
+                stops_at_bad_lines=stop_on_bad_lines,
+                every=every,
+                as_json=as_json,
+            ),
+        )
+    )
+
+
+_EXPORT_HELP = (
+    "Write what a journal holds for others: a log for VW, a table, a model. The journal may be in use.\n\n"
+    "--dsjson writes a line for each decision that was learned, or whose window has closed, in the order in which they "
+    "were learned; - is standard output. VW learns the model of the loop from it, except where actions are fixed: "
+    "they become features. --parquet writes a row for each decision. --model writes the model after the last record, "
+    "for FastCB.load and vw-fastcb -i.\n\n"
+    "--since and --until take the number of a record, or a time such as 2024-05-01T12:00 (UTC)."
+)
+
+
+def export(  # noqa: PLR0917, typer gives them by name
+    journal: Annotated[str, typer.Argument(help="A journal of the loop.")],
+    dsjson: Annotated[Path | None, typer.Option(help="A log for VW; - for standard output.", metavar="FILE")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A table of all decisions.", metavar="FILE")] = None,
+    model: Annotated[Path | None, typer.Option(help="The model.", metavar="FILE")] = None,
+    since: Annotated[str | None, typer.Option(help="The first decision to write.", metavar="RECORD|TIME")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="The last record that counts: as if the journal ended there.", metavar="RECORD|TIME"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Writes files from a journal."""
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.transfer import run_export  # noqa: PLC0415
+
+    if dsjson is None and parquet is None and model is None:
+        raise typer.BadParameter("nothing to write was named. Give --dsjson, --parquet or --model, or several.")
+    if dsjson == Path("-") and as_json:
+        raise typer.BadParameter("--dsjson - and --json would both print; leave one out.")
+    raise typer.Exit(
+        guarded(
+            "export",
+            lambda: run_export(
+                journal, dsjson=dsjson, parquet=parquet, model=model, since=since, until=until, as_json=as_json
+            ),
+        )
+    )
+
+
+_IMPORT_HELP = (
+    "Make a new journal from somebody's log, from a table of fastcb export, or from a model.\n\n"
+    "Every event of a log becomes a decision, with the action and the probabilities that were logged, and its outcome "
+    "a reward. Then everything is learned. --model alone begins a journal with a model of FastCB.save or vw-fastcb -f; "
+    "with a log, it learns the log on top. A table brings its settings along; the options change them."
+)
+
+
+@with_loop_settings
+def import_journal(  # noqa: PLR0917, typer gives them by name
+    journal: Annotated[str, typer.Argument(help="The new journal.")],
+    settings: dict[str, Any],
+    dsjson: Annotated[Path | None, typer.Option(help="A log of a decision service.", metavar="FILE")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A table of decisions.", metavar="FILE")] = None,
+    model: Annotated[Path | None, typer.Option(help="A model to begin with.", metavar="FILE")] = None,
+    stop_on_bad_lines: Annotated[
+        bool, typer.Option("--stop-on-bad-lines", help="Give up at an event that cannot be taken.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Makes a journal."""
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.transfer import run_import  # noqa: PLC0415
+
+    if dsjson is not None and parquet is not None:
+        raise typer.BadParameter("--dsjson and --parquet were both given; expected one of them.")
+    if dsjson is None and parquet is None and model is None:
+        raise typer.BadParameter("nothing to read was named. Give --dsjson, --parquet or --model.")
+    raise typer.Exit(
+        guarded(
+            "import",
+            lambda: run_import(
+                journal,
+                dsjson=dsjson,
+                parquet=parquet,
+                model=model,
+                settings=settings,
+                stops_at_bad_lines=stop_on_bad_lines,
+                as_json=as_json,
+            ),
+        )
+    )
+
+
+def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
+    """Raises where logs seem to be meant, and no model was named for them."""
+    looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
+    if looks_like_logs:
+        raise typer.BadParameter(
+            f"{sources[0]} looks like a log. To learn logs, add --model and the name of a model; a journal is one "
+            "file, given alone."
+        )
+    given = {"--flags": flags, "--start-from": start_from, "--stop-on-bad-lines": stops or None}
+    for name, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(f"{name} is for logs; to learn logs, add --model. A journal has its own settings.")
+
+
+def _checked(run: Callable[[], _T]) -> _T:
+    try:
+        return run()
+    except (TypeError, ValueError) as problem:
+        raise typer.BadParameter(str(problem)) from problem
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("learn", help=_LEARN_HELP)(learn)
+    app.command("export", help=_EXPORT_HELP)(export)
+    app.command("import", help=_IMPORT_HELP)(import_journal)

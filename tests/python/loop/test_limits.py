@@ -1,0 +1,212 @@
+"""What docs/loop says of the loop's limits: what is not promised, and what to do about it."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from loop.support import Clock, open_loop
+from vw_fastcb import Loop
+from vw_fastcb.loop import JournalRefused
+from vw_fastcb.loop import replay as replay_module
+from vw_fastcb.loop.replay import replay
+from vw_fastcb.loop.sqlite import SqliteJournal
+
+
+def play(loop, count, name="e"):
+    for i in range(count):
+        decision = loop.decide({"user": f"u{i % 5}"}, event_id=f"{name}{i}")
+        loop.reward(decision.event_id, decision.action / 2)
+
+
+def replayed(path):
+    with closing(SqliteJournal(path)) as journal:
+        return replay(journal)
+
+
+@pytest.mark.parametrize(("aggregation", "learned"), [("first", 0.25), ("sum", 0.5), ("mean", 0.25)])
+def test_a_reward_without_an_id_that_is_sent_twice_counts_twice(tmp_path, aggregation, learned):
+    clock = Clock()
+    with (
+        open_loop(tmp_path, "twice.db", aggregation=aggregation, wait="1s", clock=clock) as twice,
+        open_loop(tmp_path, "once.db", wait="1s", clock=clock) as once,
+    ):
+        action = twice.decide({"user": "Tom"}, event_id="e1").action
+        assert once.decide({"user": "Tom"}, event_id="e1").action == action
+        for _ in range(2):
+            twice.reward("e1", 0.25)
+        once.reward("e1", learned)
+        clock.now += 1001
+        twice.tick()
+        assert twice.status().counts["rewards"] == 2
+        assert twice.model().predict_reward([{"user": "Tom"}]) == pytest.approx(
+            once.model().predict_reward([{"user": "Tom"}])
+        )
+
+
+def test_draws_repeat_for_the_same_seed_and_id_and_only_then(tmp_path):
+    draws = []
+    for name, seed in (("a", 7), ("b", 7), ("c", None), ("d", None)):
+        with open_loop(tmp_path, name, seed=seed) as loop:
+            draws.append([loop.decide({"user": "Tom"}, event_id=f"e{i}").action for i in range(30)])
+    assert draws[0] == draws[1]
+    assert draws[1] != draws[2] != draws[3]
+
+
+def test_an_id_is_new_after_retention_and_draws_the_same_number_again(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s", retention="1min", keep_generations=1) as loop:
+        journal = loop._worker.journal
+        loop.decide({"user": "Tom"}, event_id="e1")
+        (first,) = journal.find("e1")
+        for _ in range(4):
+            clock.now += 30_000
+            loop.decide({"user": "Li"})
+            loop.checkpoint()
+        loop.decide({"user": "Anna"}, event_id="e1")
+        second = journal.find("e1")[-1]
+        assert second.position > first.position
+        assert second.body["draw"] == first.body["draw"]
+
+
+def test_a_clock_that_jumps_ahead_closes_windows_and_then_keeps_new_ones_open(tmp_path):
+    clock, year = Clock(), 365 * 86_400_000
+    with open_loop(tmp_path, clock=clock, wait="10min", default_reward=0) as loop:
+        loop.decide({"user": "Tom"}, event_id="before")
+        clock.now += year
+        loop.decide({"user": "Tom"}, event_id="ahead")
+        assert loop.status().counts["learned_defaults"] == 1
+        clock.now -= year
+        loop.decide({"user": "Tom"}, event_id="after")
+        assert not loop.status().ready
+        clock.now += 11 * 60_000
+        loop.tick()
+        assert loop.status().open == 2
+        loop.reward("after", 1)  # still counts
+        assert loop.status().counts["learned"] == 1
+
+
+def test_the_bytes_of_an_erased_event_may_stay_in_the_log_until_the_journal_is_closed(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({"user": "secret-name"}, event_id="e1")
+        loop.reward("e1", 1)
+        loop.erase("e1")
+        with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
+            assert "context" not in journal.find("e1")[0].body
+            journal.copy_to(tmp_path / "copy.db")
+        assert loop.status().learned == 1  # what was learned stays
+        assert b"secret-name" not in (tmp_path / "copy.db").read_bytes()
+    assert b"secret-name" not in (tmp_path / "loop.db").read_bytes()
+
+
+def test_an_erasure_elsewhere_takes_effect_with_the_next_checkpoint_of_the_learner(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({"user": "secret-name"}, event_id="e1")
+        with Loop.open(tmp_path / "loop.db", learn=False) as other:
+            other.erase("e1")
+        loop.decide({"user": "Tom"})  # brings the record of the other process
+        loop.checkpoint()
+        assert "context" not in loop._worker.journal.find("e1")[0].body
+
+
+def test_a_copy_is_whole_while_the_file_alone_is_not(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 50)
+        with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
+            journal.copy_to(tmp_path / "copy.db")
+        shutil.copy(tmp_path / "loop.db", tmp_path / "alone.db")
+        play(loop, 10, "later")
+    with closing(SqliteJournal(tmp_path / "alone.db")) as journal:
+        assert journal.last()[0] < 101
+    found = replayed(tmp_path / "copy.db")
+    assert found.agrees
+    assert (found.learned, found.decisions) == (50, 50)
+
+
+def test_a_copy_believes_that_its_learner_runs_until_it_is_told_otherwise(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 10)
+        with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
+            journal.copy_to(tmp_path / "copy.db")
+        with Loop.open(tmp_path / "copy.db") as copy:
+            assert copy.status().role == "decider"
+        with Loop.open(tmp_path / "copy.db", take_over=True) as copy:
+            assert copy.status().role == "learner"
+            assert copy.status().learned == 10
+
+
+def test_probabilities_of_another_engine_are_compared_within_a_tolerance_and_its_models_not(tmp_path, monkeypatch):
+    with open_loop(tmp_path) as loop:
+        play(loop, 40)
+    path = tmp_path / "loop.db"
+    monkeypatch.setattr(replay_module, "fingerprint", lambda: "another")
+    found = replayed(path)
+    assert found.agrees
+    assert (found.decisions, found.exact) == (40, 0)
+
+    def nudged(by):
+        with closing(sqlite3.connect(path)) as db, db:
+            ((position, text),) = db.execute("SELECT position, body FROM record WHERE event_id = 'e30' AND kind = 0")
+            body = json.loads(text)
+            body["pmf"][0] += by
+            db.execute("UPDATE record SET body = ? WHERE position = ?", (json.dumps(body), position))
+
+    nudged(1e-6)
+    assert replayed(path).agrees
+    nudged(1e-4)
+    assert "'e30': the pmf is" in replayed(path).differences[0]
+
+
+def test_a_changed_reward_is_found_by_the_next_decision(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 40)
+    with closing(sqlite3.connect(tmp_path / "loop.db")) as db, db:
+        db.execute("UPDATE record SET value = 1 - value WHERE event_id = 'e20' AND value IN (0, 1)")
+        db.execute("UPDATE record SET value = 0 WHERE event_id = 'e20' AND value = 0.5")
+    found = replayed(tmp_path / "loop.db")
+    assert "event 'e21'" in found.differences[0]
+
+
+def test_a_journal_of_a_newer_schema_is_refused_and_not_touched(tmp_path):
+    open_loop(tmp_path).close()
+    path = tmp_path / "loop.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    with pytest.raises(JournalRefused, match="has the schema 99"):
+        Loop.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_with_retention_stops_growing_and_may_be_vacuumed(tmp_path):
+    clock = Clock()
+    sizes = []
+    with open_loop(tmp_path, clock=clock, wait="1s", retention="1min") as loop:
+        for minute in range(12):
+            play(loop, 60, f"{minute}-")
+            clock.now += 60_000
+            loop.tick()
+            loop.checkpoint()
+            sizes.append(loop.status().bytes)
+        learned = loop.status().learned
+    assert sizes[-1] < sizes[6] + 50_000  # 130,000 without
+    with closing(sqlite3.connect(tmp_path / "loop.db")) as db:
+        db.execute("VACUUM")
+    with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
+        assert loop.status().learned == learned
+    assert replayed(tmp_path / "loop.db").agrees
+
+
+def test_settings_of_the_join_are_not_applied_to_the_past(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+        loop.decide({"user": "Tom"}, event_id="closed")
+        clock.now += 1001
+        loop.decide({"user": "Tom"}, event_id="open")
+    with Loop.open(tmp_path / "loop.db", default_reward=0, change=True, clock=clock) as loop:
+        clock.now += 1001
+        loop.tick()
+        counts = loop.status().counts
+        assert (counts["unrewarded"], counts["learned_defaults"]) == (2, 0)
