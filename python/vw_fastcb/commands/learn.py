@@ -35,10 +35,12 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
         before = _progress(journal)
         last = journal.last()[0]
 
+        is_starting = True
+
         def watch(position: int) -> None:
             if position % 500 == 0:
                 line.show(f"record {position:,} of {last:,}")
-                if stop.is_set():
+                if is_starting and stop.is_set():
                     raise KeyboardInterrupt
 
         options = Options(
@@ -51,17 +53,20 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
         worker = Worker(watched(journal, watch), now, options)
         try:
             worker.start()
-            if follow:
-                _stay(worker, stop, line, path, as_json)
-            elif not worker.is_learner:
-                tell(f"fastcb learn: {_held(journal.lease(), path)} Wait, stop it, or take over with --take-over.")
-                return 1
-            elif worker.is_learner:
-                worker.checkpoint()
-            is_learner, problem = worker.is_learner, worker.problem
         except KeyboardInterrupt:
+            journal.close()  # nothing was written, and there is nothing to save
             line.say("Stopped. Nothing is lost: the same command goes on.")
             return 0 if follow else INTERRUPTED
+        is_starting = False
+        try:
+            if follow:
+                _stay(worker, stop, line, path, as_json)
+            elif worker.is_learner:
+                worker.checkpoint()
+            else:
+                tell(f"fastcb learn: {_held(journal.lease(), path)} Wait, stop it, or take over with --take-over.")
+                return 1
+            is_learner, problem = worker.is_learner, worker.problem
         finally:
             worker.close()
         if problem is not None:
@@ -164,7 +169,7 @@ def learn_logs(
 ) -> int:
     """Learns logs into a model, each event once. Returns the exit code."""
     with stopping() as stop, StatusLine(as_json) as line:
-        if not files_of(logs) and not follow:
+        if not files_of(logs, missing_ok=follow) and not follow:
             raise LoopError(f"there is no file that ends in {' or '.join(ENDINGS)} in {', '.join(logs)}.")
         code = 0
         with LogLearner(model, flags, start_from, every / 1000, stops_at_bad_lines) as learner:
@@ -178,10 +183,10 @@ def learn_logs(
                 line.show(_line_words(learner))
 
             try:
-                learner.learn(logs, stop, watch)
+                learner.learn(logs, stop, watch, missing_ok=follow)
                 while follow and not stop.is_set():
                     stop.wait(_LOOKS_APART)
-                    learner.learn(logs, stop, watch)
+                    learner.learn(logs, stop, watch, missing_ok=True)
                     learner.commit_if_due()
                     watch()
             except BadLine as problem:

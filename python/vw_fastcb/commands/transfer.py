@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 
 from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping, tell
 from vw_fastcb.loop.exporting import STDOUT, Exported, export
-from vw_fastcb.loop.importing import Import, Imported, settings_for
+from vw_fastcb.loop.importing import Import, Imported, first_model, settings_for
 from vw_fastcb.loop.outcomes import position_of
 from vw_fastcb.loop.reading import existing_journal
 
@@ -62,8 +63,9 @@ def _export_words(made: Exported, written: Mapping[str, Path | None]) -> str:
         said = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in sorted(made.decisions.items()))
         lines.append(f"{made.decisions.total():,} decisions up to record {made.until:,}: {said or 'none'}.")
     if written["dsjson"] not in (None, STDOUT):
-        lines.append(f"{written['dsjson']}: {made.lines:,} lines, as they were learned. To learn them with VW:")
-        lines.append(f"  vw-fastcb {made.flags} -d {written['dsjson']}")
+        note = "" if made.is_same_model else " (another model: the fixed actions become features)"
+        lines.append(f"{written['dsjson']}: {made.lines:,} lines, as they were learned. To learn them with VW{note}:")
+        lines.append(f"  vw-fastcb {made.flags} -d {shlex.quote(str(written['dsjson']))}")
     if written["parquet"] is not None:
         lines.append(f"{written['parquet']}: {made.rows:,} rows, one for each decision.")
     if written["model"] is not None:
@@ -128,6 +130,11 @@ def run_import(
                     "negative rewards, or --cost-range LOW HIGH."
                 )
         wanted, content = settings_for(settings, model, parquet)
+        if parquet is not None and model is None and (began := first_model(parquet)):
+            line.say(
+                f"The journal of this table began with a model, SHA-256 {began}, which a table does not hold. To learn "
+                "the same as it did, give that model with --model."
+            )
         try:
             if dsjson is not None:
                 made = task.from_dsjson(dsjson, wanted, content)

@@ -22,6 +22,7 @@ from vw_fastcb.loop.settings import LoopSettings
 from vw_fastcb.loop.sqlite import SqliteJournal
 
 STDOUT = Path("-")
+FORMAT = 1  # of our tables
 METADATA = b"vw_fastcb"  # the key in a Parquet file under which the settings are
 
 _ROWS_AT_ONCE = 10_000
@@ -37,7 +38,8 @@ class Exported:
         lines: Lines of dsjson written.
         rows: Rows of Parquet written.
         unknown: Decisions that were left out because retention has dropped their settings.
-        flags: What `vw-fastcb` takes to learn the lines as the loop did; of fixed actions it makes another model.
+        flags: What `vw-fastcb` takes to learn the lines.
+        is_same_model: Whether that is then the model of the loop; of fixed actions, which become features, it is not.
         sha256: Of the model written.
         events: How many events it has learned.
     """
@@ -48,6 +50,7 @@ class Exported:
     rows: int = 0
     unknown: int = 0
     flags: str = ""
+    is_same_model: bool = True
     sha256: str = ""
     events: int = 0
 
@@ -105,6 +108,7 @@ def export(
                     done.rows += len(rows)
                     watch(done.rows, len(kept))
             done.unknown, done.flags = outcomes.unknown, flags_for(outcomes.settings)
+            done.is_same_model = outcomes.settings.model.n_actions is None
         if model is not None:
             draft = files.enter_context(new_file(model))
             learner = learner_at(journal, done.until)
@@ -128,7 +132,10 @@ def _write_line(file: IO[bytes], outcomes: Outcomes, outcome: Outcome) -> int:
     """Writes the line of a decision, if it has one; returns how many were written."""
     if outcome.kind in ("pending", "erased"):
         return 0
-    line = line_of(outcomes.journal.decision(outcome.position), outcome, outcomes.settings)
+    decision = outcomes.journal.decision(outcome.position)
+    if (decision.body or {}).get("erased"):  # since this began
+        return 0
+    line = line_of(decision, outcome, outcomes.settings)
     file.write(line.encode() + b"\n")
     return 1
 
@@ -175,9 +182,8 @@ def _table(path: Path, outcomes: Outcomes) -> Iterator[Any]:
     }
     first = next(outcomes.journal.read())
     about = {
-        "format": 1,
+        "format": FORMAT,
         "settings": outcomes.settings.to_json(),
-        "noun": outcomes.settings.noun,
         "model": (first.body or {}).get("model", "") if first.kind == "settings" else "",
     }
     schema = pa.schema(list(columns.items()), metadata={METADATA: json.dumps(about).encode()})
@@ -200,7 +206,7 @@ def _batches(outcomes: Outcomes, kept: dict[int, Outcome]) -> Iterator[list[dict
 
 def _row(record: Record, outcome: Outcome, names: Sequence[str] | None) -> dict[str, Any]:
     body = record.body or {}
-    is_erased = outcome.kind == "erased"
+    is_erased = outcome.kind == "erased" or bool(body.get("erased"))
     table, ids = body.get("action_features"), body.get("action_ids")
     action = body["action"]
     names = ids or names
@@ -219,7 +225,7 @@ def _row(record: Record, outcome: Outcome, names: Sequence[str] | None) -> dict[
         "generation": None if body.get("imported") else body.get("generation"),
         "applied": body.get("applied"),
         "outcome": outcome.value,
-        "outcome_kind": outcome.kind,
+        "outcome_kind": "erased" if is_erased else outcome.kind,
         "reward_count": outcome.rewards,
         "learned_position": outcome.learned_position,
         "learned_time": outcome.learned_time,

@@ -17,7 +17,7 @@ from vw_fastcb.learner.engine import read_model
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
 from vw_fastcb.loop.dsjson import Logged, decision_of
-from vw_fastcb.loop.exporting import METADATA
+from vw_fastcb.loop.exporting import FORMAT, METADATA
 from vw_fastcb.loop.files import sync_folder
 from vw_fastcb.loop.journal import Draft, LoopError, SettingsDiffer
 from vw_fastcb.loop.outcomes import OUTCOME_KINDS
@@ -325,10 +325,24 @@ def _check_model(settings: LoopSettings, model: LoopSettings) -> None:
 # Parquet
 
 
+def first_model(path: Path) -> str:
+    """The SHA-256 of the model that the journal of a table began with; empty where it began with none."""
+    return str(_about(path).get("model", ""))
+
+
 def _settings_in(path: Path) -> LoopSettings | None:
     """Those of the journal that a table was exported from."""
+    about = _about(path)
+    return LoopSettings.from_json(about["settings"]) if about else None
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What `export` has noted in a table; nothing where others have made it."""
     kept = (_parquet(path).schema_arrow.metadata or {}).get(METADATA)
-    return None if kept is None else LoopSettings.from_json(json.loads(kept)["settings"])
+    about: dict[str, Any] = {} if kept is None else json.loads(kept)
+    if about.get("format", 1) > FORMAT:
+        raise LoopError(f"{str(path)!r} is from a newer version of vw-fastcb; use that.")
+    return about
 
 
 def _parquet(path: Path) -> Any:

@@ -159,7 +159,12 @@ class LogLearner:
     # Learning
 
     def learn(
-        self, logs: Sequence[str | os.PathLike[str]], stop: threading.Event, watch: Callable[[], None] = lambda: None
+        self,
+        logs: Sequence[str | os.PathLike[str]],
+        stop: threading.Event,
+        watch: Callable[[], None] = lambda: None,
+        *,
+        missing_ok: bool = False,
     ) -> int:
         """Learns what is new in files, and in the files of folders, in the order of their names.
 
@@ -167,6 +172,7 @@ class LogLearner:
             logs: Files and folders.
             stop: Set where it is to end before the next line.
             watch: Called now and then.
+            missing_ok: Whether files may not be there yet, or not any more.
 
         Returns:
             How many lines were new. They are committed by the next `commit`, if they are not yet.
@@ -176,7 +182,7 @@ class LogLearner:
             BadLine: A line cannot be learned, and that is to be the end. All lines before it were learned.
         """
         before = self.counts.lines
-        for path in [path for path in files_of(logs) if self._has_news(path)]:
+        for path in [path for path in files_of(logs, missing_ok=missing_ok) if self._has_news(path)]:
             self._learn_file(path, stop, watch)
         return self.counts.lines - before
 
@@ -420,7 +426,7 @@ class LogLearner:
                 raise
 
 
-def files_of(logs: Sequence[str | os.PathLike[str]]) -> list[Path]:
+def files_of(logs: Sequence[str | os.PathLike[str]], *, missing_ok: bool = False) -> list[Path]:
     """The files among logs and in folders, each once, in the order of their names."""
     found: list[Path] = []
     for log in map(Path, logs):
@@ -430,7 +436,7 @@ def files_of(logs: Sequence[str | os.PathLike[str]]) -> list[Path]:
             found.append(log)
         elif log.exists():
             raise LogRefused(f"{str(log)!r} is not a regular file; expected a log, or a folder of logs.")
-        else:
+        elif not missing_ok:
             raise FileNotFoundError(f"there is no log {str(log)!r}.")
     return list({path.resolve(): path for path in sorted(found, key=str)}.values())
 
@@ -486,9 +492,9 @@ def _label_of(event: dict[str, Any]) -> str:
 def _id_of(event: dict[str, Any]) -> bytes | None:
     """A hash of the event's id: ids may be long, and there are many."""
     name = event.get("EventId")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, (str, int)) or name == "":
         return None
-    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _reason(problem: Exception) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from vw_fastcb.commands.app import app
+
+_made = functools.cache(get_command)  # typer takes longer to make the command than many tests take to run it
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Printed:
 def fastcb(*arguments: object, columns: int = 120) -> Printed:
     """Runs `fastcb`; whatever it does not catch itself is raised here."""
     words = [str(argument) for argument in arguments]
-    with patch.object(sys, "argv", ["fastcb", *words]):
+    with patch.object(sys, "argv", ["fastcb", *words]), patch("typer.testing._get_command", _made):
         result = CliRunner().invoke(app, words, env={"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": str(columns)})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

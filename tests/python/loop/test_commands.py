@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from estimators.utils.ds_parse import json_cooked
 
-from loop.cli import fastcb, refused, told
+from bakeoff.cli import fastcb
+from loop.cli import refused, told
 from loop.histories import ACTIONS, write_history
 from loop.support import Clock, open_loop
 from support import events, ok, write
@@ -86,8 +87,11 @@ def test_learn_leaves_a_journal_to_the_process_that_learns_it_unless_told(tmp_pa
         assert f"process {os.getpid()} learns {path}. Wait, stop it, or take over" in refused("learn", path)
         loop.reward("e1", 1)
         assert told("learn", path, "--take-over")["events"] == 1
-        assert loop.decide({"a": 1}, event_id="e2").action in (0, 1, 2)  # which goes on deciding
-        assert loop.status().role == "decider"
+        assert loop.decide({"a": 1}, event_id="e2").action in (0, 1, 2)  # it goes on deciding, and soon learning
+        loop.reward("e2", 1)
+    found = replayed(path)
+    assert found.agrees
+    assert found.learned == 2
 
 
 class Following:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from loop.cli import fastcb, refused, told
+from bakeoff.cli import fastcb
+from loop.cli import refused, told
 from support import events, ok, predictions, run, write
 from vw_fastcb.loop import files, log_learning
 from vw_fastcb.loop.log_learning import LogLearner, LogRefused
