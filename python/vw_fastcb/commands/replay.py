@@ -16,7 +16,7 @@ from vw_fastcb.loop.sqlite import SqliteJournal
 
 def run_replay(path: Path, as_json: bool) -> int:
     """Replays a journal and says what was found. The exit code is 1 where something is not as the journal says."""
-    journal = SqliteJournal(path)
+    journal = SqliteJournal(path, is_read=True)
     try:
         bar = Progress(
             TextColumn("replaying"),

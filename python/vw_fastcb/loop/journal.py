@@ -191,6 +191,10 @@ class Journal(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Raises where the store is no longer the one that was opened."""
+        ...
+
     def abandon(self) -> None:
         """Drops what a commit that was interrupted has left behind."""
         ...

@@ -110,6 +110,9 @@ class Learner:
 
     def apply(self, record: Record) -> None:
         """Takes the next record."""
+        if not is_sound(record):
+            self._skip(record)
+            return
         is_usable = record.kind != "decision" or self._remember(record)
         for effect in self.join.apply(record, is_usable=is_usable):
             if isinstance(effect, Learn):
@@ -122,6 +125,14 @@ class Learner:
             self._roll_back(record)
         elif record.kind == "erasure":
             self._at_hand.pop(record.of, None)
+        self.position, self.time = record.position, record.time
+        self._keep_snapshot()
+
+    def _skip(self, record: Record) -> None:
+        """A record that somebody has spoiled is a dead letter; but nobody can go on without what changes everything."""
+        if record.kind in ("settings", "rollback") or not isinstance(record.time, int):
+            raise JournalRefused(f"record {record.position} ({record.kind}) is damaged; use a backup.")
+        self.dead_letters.append(DeadLetter(record.position, f"the {record.kind} is damaged."))
         self.position, self.time = record.position, record.time
         self._keep_snapshot()
 
@@ -213,4 +224,18 @@ class Learner:
 
 
 def _asked(body: dict[str, Any]) -> Asked:
+    if "context" not in body or type(body.get("action")) is not int:
+        raise ValueError("it has no context, or no action.")
     return Asked(body["context"], body.get("action_features"), body["action"])
+
+
+def is_sound(record: Record) -> bool:
+    """Whether a record says what its kind has to say."""
+    is_sound = type(record.time) is int
+    if record.kind in ("decision", "reward", "activation", "erasure"):
+        is_sound = is_sound and type(record.event_id) is str and type(record.of) is int
+    if record.kind == "reward":
+        return is_sound and type(record.value) in (float, int)
+    if record.kind in ("decision", "settings", "rollback"):
+        return is_sound and type(record.body) is dict
+    return is_sound

@@ -160,7 +160,8 @@ class Loop:
             checkpoint_every=milliseconds("checkpoint_every", checkpoint_every),
             keep=_whole("keep_generations", keep_generations),
         )
-        return cls._open(journal, named, options, clock or now, change=change, relearn=relearn)
+        time = now if clock is None else _checked_clock(clock)
+        return cls._open(journal, named, options, time, change=change, relearn=relearn)
 
     @classmethod
     def _open(
@@ -412,20 +413,25 @@ class Loop:
         self._check_open()
         worker, journal = self._worker, self._worker.journal
         numbers: dict[str, Any] = worker.numbers()
-        position, time = journal.last()
-        holder = journal.lease()
+        position, time, holder, letters, size = numbers["applied"], 0, None, 0, 0
+        try:
+            journal.check()
+            position, time = journal.last()
+            holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
+        except LoopError as problem:
+            worker.problem = worker.problem or problem  # whatever is asked next is refused
         ahead = time - self._clock()
         problems = [str(worker.problem)] if worker.problem is not None else []
         if ahead > _CLOCK_OFF:
             problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
         return Status(
             role="learner" if worker.is_learner else "decider",
-            learner=holder.holder.partition("/")[0] if holder.is_live else None,
+            learner=holder.holder.partition("/")[0] if holder is not None and holder.is_live else None,
             position=position,
             time=time,
             lag=position - numbers["applied"],
-            dead_letters=len(journal.dead_letters()) + numbers.pop("new_letters"),
-            bytes=journal.size(),
+            dead_letters=letters + numbers.pop("new_letters"),
+            bytes=size,
             problems=tuple(problems),
             **numbers,
         )
@@ -436,6 +442,9 @@ class Loop:
             return
         self._is_closed = True
         self._worker.close()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a loop cannot be copied or pickled; open its journal where you need it.")
 
     def __enter__(self) -> Loop:
         return self
@@ -477,7 +486,7 @@ def open_journal(
     text = os.fspath(name)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
-    if "://" in text:
+    if "://" in text or text.endswith("/") or "\0" in text or not text:
         raise ValueError(f"the journal is {text!r}; expected the name of a file.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)
@@ -549,6 +558,17 @@ def _start(worker: Worker, path: str | os.PathLike[str]) -> None:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError) as problem:
         said = f"{os.fspath(path)!r} is damaged: somebody has changed it ({type(problem).__name__}: {problem})."
         raise JournalRefused(f"{said} Use a backup.") from problem
+
+
+def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
+    def whole_milliseconds() -> int:
+        given = clock()
+        if not is_number(given) or not 0 <= given < 2**62:
+            raise ValueError(f"clock() gave {shown(given)}; expected milliseconds since 1970.")
+        return int(given)
+
+    whole_milliseconds()
+    return whole_milliseconds
 
 
 def _finite(value: Any, noun: str) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import Checkpoint, LoopError, UnknownEvent
-from vw_fastcb.loop.learner import Learner
+from vw_fastcb.loop.learner import Learner, is_sound
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.sqlite import SqliteJournal
@@ -143,6 +143,9 @@ class _Verifier:
             self._found.differ(f"record {at} is damaged, or one before it: {type(problem).__name__}: {problem}")
 
     def _check_order(self, learner: Learner, record: Record) -> None:
+        if not is_sound(record):
+            self._found.differ(f"record {record.position} is damaged.")
+            return
         if record.position != learner.position + 1:
             self._found.differ(f"record {learner.position + 1} is missing.")
         if record.time < learner.time:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import json
 import os
 import random
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -105,6 +107,7 @@ _INSERT = (
 )
 _INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 
+_holders = itertools.count(1)
 _open_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
 _forking: list[SqliteJournal] = []
 _one_fork = threading.Lock()
@@ -117,22 +120,30 @@ class SqliteJournal:
         path: The file.
         first: The first record of a journal that is not there yet, its settings.
         clock: The time in milliseconds; the machine's unless given.
+        is_read: Whether it is only read; then it may be where nothing can be written, as a backup is.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, first: Draft | None = None, clock: Callable[[], int] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        first: Draft | None = None,
+        clock: Callable[[], int] | None = None,
+        is_read: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.realpath(path))
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
         self._clock = clock or now
-        self._process = Process.this()
+        self._holder = f"{Process.this()}/{next(_holders)}"
         self._is_staged = True  # whether an unfinished checkpoint may lie about
         self._is_holder = False  # of the lease
         self._writing, self._reading = threading.Lock(), threading.Lock()
         if not self.path.exists():
             self._create(first)
+        self._is_fixed = is_read and not _can_be_written(self.path)
         self._check_file()
         self._connect()
+        self._seen = self.path.stat()
         _open_journals.add(self)
 
     def close(self) -> None:
@@ -164,11 +175,11 @@ class SqliteJournal:
 
     def _connect(self) -> None:
         with _Explained(self.path):
-            self._db = _connect(self.path)
+            self._db = _connect(self.path, self._is_fixed)
             try:
                 self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
                 self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
-                self._reader = _connect(self.path)
+                self._reader = _connect(self.path, self._is_fixed)
             except BaseException:
                 self._db.close()
                 raise
@@ -185,6 +196,7 @@ class SqliteJournal:
         """One commit. See `Journal`."""
         is_fenced = False
         foreign: list[Record] = []
+        self.check()
         with self._writing, _Transaction(self._db, self.path):
             epoch, holder, before, last_time = self._db.execute(_HEAD).fetchone()
             if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
@@ -212,6 +224,19 @@ class SqliteJournal:
                 self._set_holder(False)
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
+
+    def check(self) -> None:
+        """See `Journal`. SQLite goes on writing to a file that nobody will find again. It never makes one smaller."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            found = None
+        if found is None or not os.path.samestat(found, self._seen) or found.st_size < self._seen.st_size:
+            raise JournalFailed(
+                f"{str(self.path)!r} was removed, replaced or truncated by somebody while it was open; nothing more is "
+                "acknowledged. Put it back, then open it again."
+            )
+        self._seen = found
 
     def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
         """The record that a draft becomes, and True; or the one that said the same before."""
@@ -317,10 +342,10 @@ class SqliteJournal:
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
                 return None
-            self._set_lease(held.epoch + 1, str(self._process), duration)
+            self._set_lease(held.epoch + 1, self._holder, duration)
             self._is_staged = True
         self._set_holder(True)
-        return Lease(held.epoch + 1, str(self._process), is_live=True)
+        return Lease(held.epoch + 1, self._holder, is_live=True)
 
     def renewal(self, lease: Lease, duration: int) -> Task:
         """Holds the lease for so many milliseconds from now."""
@@ -343,8 +368,7 @@ class SqliteJournal:
 
     def _lease_of(self, db: sqlite3.Connection) -> Lease:
         epoch, process, expires = db.execute("SELECT epoch, process, expires FROM lease").fetchone()
-        is_live = bool(process) and Process.parse(process).may_live() and _uptime() < expires
-        return Lease(epoch, process, is_live)
+        return Lease(epoch, process, is_live=_uptime() < expires and _may_live(process))
 
     def _holds(self, lease: Lease) -> bool:
         found = self._db.execute("SELECT epoch, process FROM lease").fetchone()
@@ -479,7 +503,7 @@ class SqliteJournal:
             "SELECT json_extract(body, '$.applied'), position FROM record "
             f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path)) as db, _Explained(self.path):
+        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path):
             yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
@@ -547,7 +571,7 @@ class SqliteJournal:
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
         copy = contextlib.closing(sqlite3.connect(path))
-        with _Explained(Path(path)), contextlib.closing(_connect(self.path)) as db, copy as target:
+        with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
             db.backup(target)
 
     # Inside
@@ -559,32 +583,37 @@ class SqliteJournal:
 
     def _create(self, first: Draft | None) -> None:
         """Makes the whole file under another name first: whoever finds it finds all of it."""
+        name, folder = str(self.path), self.path.parent
         if first is None:
-            raise FileNotFoundError(f"there is no journal {str(self.path)!r}.")
-        folder = self.path.parent
+            raise FileNotFoundError(f"there is no journal {name!r}.")
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {str(folder)!r} for the journal; make it first.")
         left = [str(path) for path in _files(self.path)[1:] if path.exists()]
         if left and not self.path.exists():  # else another process made it meanwhile
-            raise JournalRefused(
-                f"{left[0]!r} is there, but not its journal {str(self.path)!r}; put both back, or none."
-            )
+            raise JournalRefused(f"{left[0]!r} is there, but not its journal {name!r}; put both back, or none.")
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.new")
         try:
-            with _Explained(self.path), contextlib.closing(_connect(draft)) as db:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.executescript(
-                    f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
-                )
-                row = (1, self._clock(), _KIND[first.kind], None, 0, None, None, _json(first.body))
-                db.execute(_INSERT, row)
-                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            with _Explained(self.path, is_opening=True):
+                self._fill_new(draft, first)
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
                 os.link(draft, self.path)
             _sync_folder(folder)
+        except OSError as problem:
+            raise JournalRefused(f"the journal {name!r} cannot be made: {problem.strerror or problem}.") from problem
         finally:
             for path in _files(draft):
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _fill_new(self, draft: Path, first: Draft) -> None:
+        with contextlib.closing(_connect(draft)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(
+                f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
+            )
+            row = (1, self._clock(), _KIND[first.kind], None, 0, None, None, _json(first.body))
+            db.execute(_INSERT, row)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _check_file(self) -> None:
         """Refuses what is not a journal of this version, without changing it."""
@@ -593,9 +622,9 @@ class SqliteJournal:
             raise JournalRefused(f"{name!r} is not a regular file; expected a journal.")
         if self.path.stat().st_size == 0:
             raise JournalRefused(f"{name!r} is empty; expected a journal. Remove it to begin a new one.")
-        if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
+        if not self._is_fixed and not _can_be_written(self.path):
             raise JournalRefused(f"{name!r} cannot be written to; expected a file and a folder that can.")
-        with _Explained(self.path), contextlib.closing(_connect(self.path)) as db:
+        with _Explained(self.path, is_opening=True), contextlib.closing(_connect(self.path, self._is_fixed)) as db:
             application = db.execute("PRAGMA application_id").fetchone()[0]
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if application != _APPLICATION:
@@ -606,17 +635,36 @@ class SqliteJournal:
                 )
             pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
             log = _files(self.path)[1]
-            is_whole = self.path.stat().st_size >= pages * page or (log.exists() and log.stat().st_size)
-            if not is_whole:
-                raise JournalRefused(f"{name!r} is truncated: {pages * page} bytes are missing some. Use a backup.")
+            size = self.path.stat().st_size
+            if size < pages * page and not (log.exists() and log.stat().st_size):
+                raise JournalRefused(f"{name!r} is truncated: it has {size} of {pages * page} bytes. Use a backup.")
 
 
 _FEATURES = ("context", "action_features", "erased")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _can_be_written(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _may_live(holder: str) -> bool:
+    """Whether the holder of a lease may still be there, as far as can be told."""
+    process, _, _ = holder.rpartition("/")
+    if not process:
+        return False
+    if process == str(Process.this()):
+        gc.collect()  # of a loop that was dropped without being closed nothing is left
+        return any(journal._holder == holder for journal in list(_open_journals))
+    try:
+        return Process.parse(process).may_live()
+    except ValueError:
+        return False
+
+
+def _connect(path: Path, is_fixed: bool = False) -> sqlite3.Connection:
     # isolation_level=None: transactions are ours. Threads share connections under locks of ours.
-    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    name = f"{path.as_uri()}?immutable=1" if is_fixed else str(path)
+    db = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=is_fixed)
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -647,15 +695,23 @@ def _begin(db: sqlite3.Connection) -> None:
 class _Explained:
     """Says SQLite's errors in words that say what to do."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_opening: bool = False) -> None:
         self._path = path
+        self._is_opening = is_opening
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if isinstance(problem, sqlite3.Error):
-            raise _in_words(problem, str(self._path)) from problem
+            said = _in_words(problem, str(self._path))
+            if self._is_opening and isinstance(said, JournalFailed) and _is_full(self._path.parent):
+                said = JournalFull(f"there is no room for the journal {str(self._path)!r}. Make room.")
+            raise said from problem
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < 1 << 20
 
 
 class _Transaction(_Explained):

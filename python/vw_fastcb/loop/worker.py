@@ -7,10 +7,12 @@ import logging
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.loop.commits import SharedCommits
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -117,7 +119,10 @@ class Worker:
         self._saved_position = 0
         self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
         self._stopping = threading.Event()
-        self._upkeep = threading.Thread(target=self._keep_house, name="vw_fastcb.loop", daemon=True)
+        # It knows the worker by a weak reference: a loop that is dropped without being closed ends.
+        self._upkeep = threading.Thread(
+            target=_keep_house, args=(weakref.ref(self), self._stopping), name="vw_fastcb.loop", daemon=True
+        )
 
     def start(self) -> None:
         """Takes the lease if it may and can, and brings the state up to date."""
@@ -158,7 +163,8 @@ class Worker:
 
     def submit(self, items: Sequence[_Item]) -> None:
         """Returns once the items are durable, and, in the process that learns, their effect is in the model."""
-        self._commits.submit(list(items))
+        with no_interrupt():
+            self._commits.submit(list(items))
         for item in items:
             if item.problem is not None:
                 raise item.problem
@@ -177,7 +183,7 @@ class Worker:
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
             written = self.journal.write(drafts, tasks, self._lease, known)
         except LoopError as problem:
-            if isinstance(problem, JournalFailed):
+            if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
             _refuse(items, problem)
             return
@@ -398,20 +404,21 @@ class Worker:
 
     # Upkeep
 
-    def _keep_house(self) -> None:
-        pause = _BREATH
-        while not self._stopping.wait(pause) and self.problem is None:
-            pause = _BREATH
-            try:
-                self.upkeep()
-            except Fenced:
-                pass  # the next look finds a decider
-            except LoopError as problem:
-                _log.warning("%s", problem)  # said again to whoever asks for something
-                pause = _AFTER_TROUBLE
-            except Exception:
-                _log.exception("the upkeep of the loop failed; it is tried again")
-                pause = _AFTER_TROUBLE
+    def try_upkeep(self) -> float:
+        """Does what has to be done. Gives the seconds until the next time."""
+        try:
+            self.upkeep()
+        except Fenced:
+            pass  # the next look finds a decider
+        except LoopError as problem:
+            _log.warning("%s", problem)  # said again to whoever asks for something
+            if isinstance(problem, (JournalFailed, JournalRefused)):
+                self.problem = self.problem or problem
+            return _AFTER_TROUBLE
+        except Exception:
+            _log.exception("the upkeep of the loop failed; it is tried again")
+            return _AFTER_TROUBLE
+        return _BREATH
 
     def upkeep(self) -> None:
         """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""
@@ -422,7 +429,9 @@ class Worker:
                 self._follow()
             return
         now = time.monotonic()
-        is_behind = self._learner is None or self.journal.last()[0] > self._learner.position
+        self.journal.check()
+        learner = self._learner
+        is_behind = learner is None or self.journal.last()[0] > learner.position
         if is_behind or self._is_renewal_due():
             self.submit([])
         if self.options.writes_ticks and now - self._ticked_at > _TICKS_APART:
@@ -466,8 +475,9 @@ class Worker:
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
-            assert self._view is not None
             view = self._view
+        if view is None:
+            return {"applied": 0, "learned": 0, "open": 0, "early": 0, "counts": {}, "new_letters": 0, "generation": 0}
         found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
         summary = next(found, {"open": 0, "early": 0, "counts": {}})
         return {
@@ -484,6 +494,16 @@ class Worker:
         """Those that no checkpoint holds yet."""
         with self._state:
             return [] if self._learner is None else list(self._learner.dead_letters)
+
+
+def _keep_house(worker: weakref.ref[Worker], stopping: threading.Event) -> None:
+    pause = _BREATH
+    while not stopping.wait(pause):
+        one = worker()
+        if one is None or one.problem is not None:
+            return
+        pause = one.try_upkeep()
+        del one
 
 
 class _LongRead:
