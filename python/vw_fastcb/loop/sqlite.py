@@ -146,6 +146,9 @@ class SqliteJournal:
         self._seen = self.path.stat()
         _open_journals.add(self)
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def close(self) -> None:
         """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
         _open_journals.discard(self)
@@ -568,7 +571,10 @@ class SqliteJournal:
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
             with self._writing, _Explained(self.path):
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                for _ in range(100):  # while somebody reads
+                    if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                        return
+                    time.sleep(0.002)
 
     def size(self) -> int:
         """Bytes on disk."""
