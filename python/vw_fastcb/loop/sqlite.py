@@ -471,7 +471,13 @@ class SqliteJournal:
         self._db.execute(f"DELETE FROM model WHERE sha256 = ? AND {_UNUSED}", (one.sha256,))
 
     def _drop_records(self, upto: int) -> None:
-        self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
+        # A change of settings that learns the journal again must find the same records after a crash.
+        query = (
+            f"SELECT count(*) FROM record WHERE kind = {_KIND['settings']} "
+            "AND json_extract(body, '$.relearn_from') > 0 AND position > (SELECT max(position) FROM generation)"
+        )
+        if not self._db.execute(query).fetchone()[0]:
+            self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
 
     # Reading, by any thread
 

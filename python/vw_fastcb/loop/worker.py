@@ -144,6 +144,8 @@ class Worker:
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._end)])
             self.journal.close()
+            with self._state:
+                self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
@@ -297,6 +299,8 @@ class Worker:
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
         with self._state:
+            if self._lease is not None:
+                return True  # another thread was faster
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -430,7 +434,7 @@ class Worker:
             return
         now = time.monotonic()
         self.journal.check()
-        learner = self._learner
+        learner = self._learner  # another thread may lose the lease at any moment
         is_behind = learner is None or self.journal.last()[0] > learner.position
         if is_behind or self._is_renewal_due():
             self.submit([])
