@@ -229,17 +229,25 @@ class SqliteJournal:
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
     def check(self) -> None:
-        """See `Journal`. SQLite goes on writing to a file that nobody will find again. It never makes one smaller."""
+        """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
+        seen = self._seen  # first: other threads may see it grow meanwhile
         try:
             found = self.path.stat()
         except OSError:
             found = None
-        if found is None or not os.path.samestat(found, self._seen) or found.st_size < self._seen.st_size:
+        is_there = found is not None and os.path.samestat(found, seen)
+        if found is None or not is_there or (found.st_size < seen.st_size and self._is_truncated(found.st_size)):
             raise JournalFailed(
                 f"{str(self.path)!r} was removed, replaced or truncated by somebody while it was open; nothing more is "
                 "acknowledged. Put it back, then open it again."
             )
         self._seen = found
+
+    def _is_truncated(self, size: int) -> bool:
+        """Whether a file that has shrunk lacks pages; VACUUM makes one smaller, too."""
+        with self._read() as db:
+            pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        return bool(size < pages * page)
 
     def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
         """The record that a draft becomes, and True; or the one that said the same before."""
