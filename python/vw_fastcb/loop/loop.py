@@ -407,6 +407,20 @@ class Loop:
             self._worker.checkpoint()
             self._worker.empty_log()
 
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Writes a copy of the journal as it is at one moment, while everybody goes on: a backup.
+
+        Args:
+            path: A new file.
+
+        Raises:
+            FileExistsError: It is there already.
+        """
+        self._check_open()
+        if os.path.exists(path):
+            raise FileExistsError(f"{os.fspath(path)!r} is there already; give the copy a new name.")
+        self._worker.journal.copy_to(path)
+
     def tick(self) -> None:
         """Closes the windows whose wait is over, if this process learns. It happens by itself every second."""
         self._check_open()
@@ -438,7 +452,8 @@ class Loop:
         except LoopError as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
         ahead = time - self._clock()
-        problems = [str(worker.problem)] if worker.problem is not None else []
+        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)
+        problems = list(found)
         if ahead > _CLOCK_OFF:
             problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
         return Status(

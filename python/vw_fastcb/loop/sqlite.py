@@ -559,7 +559,8 @@ class SqliteJournal:
         """The join state of a checkpoint."""
         query = "SELECT body FROM window WHERE since <= ? AND (until IS NULL OR until > ?) ORDER BY position"
         with self._read() as db:
-            return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
+            rows = db.execute(query, (generation, generation))
+            return [_read_json(body, f"the join state of generation {generation}") for (body,) in rows]
 
     def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
         """What could not be learned up to a checkpoint, the newest unless given."""
@@ -593,6 +594,8 @@ class SqliteJournal:
         copy = contextlib.closing(sqlite3.connect(path))
         with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
             db.backup(target)
+            target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
+            target.commit()
 
     # Inside
 
@@ -836,9 +839,14 @@ def _last(db: sqlite3.Connection) -> tuple[int, int]:
 
 def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
     rows = db.execute("SELECT generation, position, time, sha256, events, summary FROM generation ORDER BY generation")
-    return [
-        Checkpoint(g, position, when, sha, events, json.loads(body)) for g, position, when, sha, events, body in rows
-    ]
+    return [Checkpoint(*numbers, _read_json(summary, f"generation {numbers[0]}")) for *numbers, summary in rows]  # type: ignore[call-arg]
+
+
+def _read_json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError) as problem:
+        raise JournalRefused(f"{what} is damaged ({problem}). Use a backup.") from problem
 
 
 def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
