@@ -271,8 +271,8 @@ class Journal(Protocol):
         """Bytes on disk."""
         ...
 
-    def empty_log(self) -> None:
-        """Upkeep of the store, by the holder of the lease, between two commits."""
+    def empty_log(self, least: int = ...) -> None:
+        """Upkeep of the store, by the holder of the lease, between two commits: where its log has so many bytes."""
         ...
 
     def close(self) -> None:

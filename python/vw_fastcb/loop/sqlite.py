@@ -146,6 +146,9 @@ class SqliteJournal:
         self._seen = self.path.stat()
         _open_journals.add(self)
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def close(self) -> None:
         """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
         _open_journals.discard(self)
@@ -226,17 +229,25 @@ class SqliteJournal:
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
     def check(self) -> None:
-        """See `Journal`. SQLite goes on writing to a file that nobody will find again. It never makes one smaller."""
+        """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
+        seen = self._seen  # first: other threads may see it grow meanwhile
         try:
             found = self.path.stat()
         except OSError:
             found = None
-        if found is None or not os.path.samestat(found, self._seen) or found.st_size < self._seen.st_size:
+        is_there = found is not None and os.path.samestat(found, seen)
+        if found is None or not is_there or (found.st_size < seen.st_size and self._is_truncated(found.st_size)):
             raise JournalFailed(
                 f"{str(self.path)!r} was removed, replaced or truncated by somebody while it was open; nothing more is "
                 "acknowledged. Put it back, then open it again."
             )
         self._seen = found
+
+    def _is_truncated(self, size: int) -> bool:
+        """Whether a file that has shrunk lacks pages; VACUUM makes one smaller, too."""
+        with self._read() as db:
+            pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        return bool(size < pages * page)
 
     def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
         """The record that a draft becomes, and True; or the one that said the same before."""
@@ -471,7 +482,13 @@ class SqliteJournal:
         self._db.execute(f"DELETE FROM model WHERE sha256 = ? AND {_UNUSED}", (one.sha256,))
 
     def _drop_records(self, upto: int) -> None:
-        self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
+        # A change of settings that learns the journal again must find the same records after a crash.
+        query = (
+            f"SELECT count(*) FROM record WHERE kind = {_KIND['settings']} "
+            "AND json_extract(body, '$.relearn_from') > 0 AND position > (SELECT max(position) FROM generation)"
+        )
+        if not self._db.execute(query).fetchone()[0]:
+            self._db.execute("DELETE FROM record WHERE position <= ?", (upto,))
 
     # Reading, by any thread
 
@@ -562,7 +579,10 @@ class SqliteJournal:
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
             with self._writing, _Explained(self.path):
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                for _ in range(100):  # while somebody reads
+                    if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                        return
+                    time.sleep(0.002)
 
     def size(self) -> int:
         """Bytes on disk."""

@@ -9,11 +9,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.loop.commits import SharedCommits
+from vw_fastcb.loop.join import Counts
 from vw_fastcb.loop.journal import (
     Checkpoint,
     DeadLetter,
@@ -35,6 +36,7 @@ from vw_fastcb.loop.settings import LoopSettings
 
 _log = logging.getLogger("vw_fastcb.loop")
 
+_NOTHING_YET: dict[str, Any] = {"open": 0, "early": 0, "counts": asdict(Counts())}
 _BREATH = 0.05  # seconds between two looks at the journal
 _AFTER_TROUBLE = 1.0  # seconds until what failed is tried again
 _TICKS_APART = 1.0  # seconds between two ticks, at least
@@ -144,6 +146,8 @@ class Worker:
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._end)])
             self.journal.close()
+            with self._state:
+                self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
@@ -297,6 +301,8 @@ class Worker:
 
     def _take_lease(self, *, by_force: bool = False) -> bool:
         with self._state:
+            if self._lease is not None:
+                return True  # another thread was faster
             self._lease = self.journal.take_lease(self.options.lease, by_force=by_force)
             if self._lease is None:
                 return False
@@ -402,6 +408,10 @@ class Worker:
             self.submit([task])
         self.submit([_Call(self.journal.empty_log)])
 
+    def empty_log(self) -> None:
+        """Leaves nothing of what was erased in the store's log."""
+        self.submit([_Call(lambda: self.journal.empty_log(0))])
+
     # Upkeep
 
     def try_upkeep(self) -> float:
@@ -430,7 +440,7 @@ class Worker:
             return
         now = time.monotonic()
         self.journal.check()
-        learner = self._learner
+        learner = self._learner  # another thread may lose the lease at any moment
         is_behind = learner is None or self.journal.last()[0] > learner.position
         if is_behind or self._is_renewal_due():
             self.submit([])
@@ -477,9 +487,9 @@ class Worker:
                 }
             view = self._view
         if view is None:
-            return {"applied": 0, "learned": 0, "open": 0, "early": 0, "counts": {}, "new_letters": 0, "generation": 0}
+            return {"applied": 0, "learned": 0, **_NOTHING_YET, "new_letters": 0, "generation": 0}
         found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
-        summary = next(found, {"open": 0, "early": 0, "counts": {}})
+        summary = next(found, _NOTHING_YET)
         return {
             "applied": view.applied,
             "learned": view.model.events,

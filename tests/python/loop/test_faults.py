@@ -1,5 +1,6 @@
 """What may go wrong around a loop: killed processes, broken writes, full disks, Ctrl-C, forks, races."""
 
+import gc
 import json
 import os
 import shutil
@@ -284,6 +285,22 @@ def test_closing_while_threads_decide(tmp_path):
     assert kept[max(kept)] == reference.undisturbed(tmp_path / "loop.db")
 
 
+def test_a_loop_that_was_closed_holds_no_model(tmp_path):
+    """Loops refer to themselves: Python frees them when it likes, and models have megabytes."""
+    open_loop(tmp_path).close()
+    sizes = []
+    gc.disable()
+    try:
+        for i in range(30):
+            with Loop.open(tmp_path / "loop.db") as loop:
+                loop.reward(loop.decide({"user": "u1"}, event_id=f"e{i}").event_id, 1)
+            if i in (9, 29):
+                sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+    finally:
+        gc.enable()
+    assert sizes[1] - sizes[0] < 20_000_000, sizes
+
+
 def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(tmp_path):
     """Another process asks for it while this one, which learns, is about to drop it."""
     with open_loop(tmp_path, keep_generations=1, checkpoint_every="1h") as loop:
@@ -324,6 +341,40 @@ def test_relearning_over_a_rollback_goes_back_to_what_was_relearned(tmp_path):
         assert loop.status().learned == 30
     kept = reference.check(path)
     assert kept[max(kept)] == reference.undisturbed(path)
+
+
+def test_records_are_not_dropped_while_they_are_to_be_learned_again(tmp_path, monkeypatch):
+    """Another process changes the settings while this one, which learns, is about to drop what is old."""
+    monkeypatch.setattr(sqlite, "_ROWS_AT_ONCE", 5)
+    clock = Clock()
+    settings = {"retention": "1s", "wait": "100ms", "clock": clock, "checkpoint_every": "1h", "keep_generations": 1}
+    with open_loop(tmp_path, bits=10, **settings) as loop:
+        play(loop, 0, 30)
+        clock.now += 5000
+        play(loop, 30, 40)
+        worker = loop._worker
+        real = worker.journal.pruning_tasks
+
+        def pruning(*arguments):
+            tasks = list(real(*arguments))
+            assert len(tasks) > 5
+            yield from tasks[:2]
+            Loop.open(tmp_path / "loop.db", bits=12, change=True, relearn=True, clock=clock).close()
+            yield from tasks[2:]
+
+        worker.journal.pruning_tasks = pruning
+        loop.checkpoint()
+        worker.journal.pruning_tasks = real
+        learned = loop.status().learned
+        assert 10 < learned < 40
+        worker._learner = None  # as after a crash
+        play(loop, 40, 41)
+        assert loop.status().learned == learned + 1
+        loop.checkpoint()
+        assert worker.journal.first() > 30  # they are dropped now
+        play(loop, 41, 42)
+    with Loop.open(tmp_path / "loop.db") as loop:
+        assert loop.status().learned == learned + 2
 
 
 def test_a_decider_whose_generation_is_dropped_while_it_reads_takes_the_next(tmp_path):
