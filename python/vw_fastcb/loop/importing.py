@@ -185,6 +185,11 @@ class Import:
             body["model"] = hashlib.sha256(model).hexdigest()
         rest = iter(seen)
         head = list(itertools.islice(rest, 1))
+        if not head and self.done.bad:
+            number, reason = self.done.bad_events[0]
+            raise BadEvent(
+                f"none of {self.done.bad:,} events can be taken; the first, {number}: {reason} No journal was made."
+            )
         start = self._time(head[0].logged.time, 0) if head else self._clock()
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
         try:
