@@ -85,8 +85,9 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip  # the one that came with Python may take twice as long
 
 # The package alone. Verbose, because the first build takes minutes and should show that it moves.
+# Ninja is not to look for make's own job server, which pip does not hand on.
 $(VENV)/.built: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --verbose --no-deps --editable .
+	env -u MAKEFLAGS $(BIN)/python -m pip install --verbose --no-deps --editable .
 	touch $@
 
 # What it needs, and what extras add. One at a time: they write into the same environment.

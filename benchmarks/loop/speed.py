@@ -197,9 +197,9 @@ def main() -> None:
         f"{given.events} events of 20 features and 10 actions, {os.cpu_count()} cores; medians of {given.rounds} runs. "
         f"One event (decide and reward): bare SQLite {1e6 * median['bare'] / given.events:.0f} us, one thread "
         f"{1e6 * median['one'] / given.events:.0f} us, 32 threads {1e6 * median['many'] / given.events:.0f} us, "
-        f"replayed in {1e6 * median['replay'] / given.events:.0f} us; {bytes_per_event:.0f} bytes on disk. p99 of `decide` "
-        f"{1e3 * p99(without):.2f} ms without and {1e3 * p99(beside):.2f} ms beside {generations} checkpoints of "
-        f"{size / 1e6:.1f} MB ({len(without)} and {len(beside)} decisions).",
+        f"replayed in {1e6 * median['replay'] / given.events:.0f} us; {bytes_per_event:.0f} bytes on disk. "
+        f"p99 of `decide` {1e3 * p99(without):.2f} ms without and {1e3 * p99(beside):.2f} ms beside {generations} "
+        f"checkpoints of {size / 1e6:.1f} MB ({len(without)} and {len(beside)} decisions).",
     ]
     print("\n".join(lines))
     if given.report is not None:

@@ -49,7 +49,7 @@ BAD = {
 def test_a_bad_label_is_refused_and_can_be_skipped(
     flags: str, good: str, bad: str, message: str, door: str, tmp_path: Path
 ) -> None:
-    arguments = [*f"{flags} {door}".split(), "--fastcb", "--quiet"]
+    arguments = [*f"{flags} {door}".split(), "-b", "10", "--fastcb", "--quiet"]
     clean = write(tmp_path / "clean", [f"{good} |x a\n", f"{good} |x b\n"])
     log = write(tmp_path / "log", [f"{good} |x a\n", f"{bad} |x c\n", f"{good} |x b\n"])
     said = refused(*arguments, "-d", log)

@@ -42,5 +42,6 @@ def test_memory_is_flat_after_the_warm_up(case, count, warm_up, allowed):
     assert growth(case, count, warm_up) < allowed
 
 
+@pytest.mark.slow
 def test_a_leak_would_be_seen():
     assert growth("leak", 25_000, 5_000) > 2

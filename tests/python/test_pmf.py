@@ -87,7 +87,7 @@ def test_extreme_features_and_learning_rates_give_pmfs(rule: str, door: str, reg
 )
 def test_extreme_flags_give_pmfs(rule: str, door: str, flags: str) -> None:
     with workspace(f"{door} {rule} {flags} -l 10") as vw:
-        assert_pmfs(predictions_while_learning(vw, 100, random.Random(7), ("1", "0.5", "-2", "1e4")))
+        assert_pmfs(predictions_while_learning(vw, 50, random.Random(7), ("1", "0.5", "-2", "1e4")))
 
 
 @EACH_RULE

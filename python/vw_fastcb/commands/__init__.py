@@ -17,7 +17,8 @@ def main() -> None:
         missing = (problem.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
-        sys.exit(f"fastcb needs {missing}, which is not installed. To get it: pip install 'vw-fastcb[bench]'")
+        how = "pip install 'vw-fastcb[bench]', or '.[bench]' in a clone"
+        sys.exit(f"fastcb needs {missing}, which is not installed. To get it: {how}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         sys.exit(130)

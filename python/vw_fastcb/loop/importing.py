@@ -23,7 +23,7 @@ from vw_fastcb.loop.journal import Draft, LoopError, SettingsDiffer
 from vw_fastcb.loop.outcomes import OUTCOME_KINDS
 from vw_fastcb.loop.reading import watched
 from vw_fastcb.loop.records import Record
-from vw_fastcb.loop.settings import KEEPING, LoopSettings
+from vw_fastcb.loop.settings import LoopSettings
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
@@ -185,6 +185,11 @@ class Import:
             body["model"] = hashlib.sha256(model).hexdigest()
         rest = iter(seen)
         head = list(itertools.islice(rest, 1))
+        if not head and self.done.bad:
+            number, reason = self.done.bad_events[0]
+            raise BadEvent(
+                f"none of {self.done.bad:,} events can be taken; the first, {number}: {reason} No journal was made."
+            )
         start = self._time(head[0].logged.time, 0) if head else self._clock()
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
         try:
@@ -314,7 +319,7 @@ def _check_model(settings: LoopSettings, model: LoopSettings) -> None:
     """Raises where a model was learned under settings that mean other weights."""
     ours, theirs = settings.model, model.model
     names = ("n_actions", "noun", "value_range", "objective", "allocation", "learning_rate", "interactions", "missing")
-    differences = {name: (getattr(ours, name), getattr(theirs, name)) for name in names if name not in KEEPING}
+    differences = {name: (getattr(ours, name), getattr(theirs, name)) for name in names}
     if theirs.action_names is not None:
         differences["action_names"] = (ours.action_names, theirs.action_names)
     said = [f"{name} is {a!r}, and {b!r} in the model" for name, (a, b) in differences.items() if a != b]
@@ -384,6 +389,8 @@ def _seen(row: Mapping[str, Any], number: int, settings: LoopSettings) -> _Seen 
     if count is None:
         raise ValueError("it has no action_features; expected them, because actions are not fixed.")
     pmf = row["pmf"]
+    if pmf is not None and table is None:
+        pmf = [*pmf, *[0.0] * (count - len(pmf))]  # of actions that were added since
     if pmf is None or len(pmf) != count or not all(one is not None and 0 <= one <= 1 for one in pmf):
         raise ValueError(f"its pmf is {pmf!r}; expected {count} probabilities.")
     action = settings.model.action_number(row["action"], count)

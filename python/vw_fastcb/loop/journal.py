@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -271,8 +272,12 @@ class Journal(Protocol):
         """Bytes on disk."""
         ...
 
-    def empty_log(self) -> None:
-        """Upkeep of the store, by the holder of the lease, between two commits."""
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Writes a copy of everything, as it is at one moment."""
+        ...
+
+    def empty_log(self, least: int = ...) -> None:
+        """Upkeep of the store, by the holder of the lease, between two commits: where its log has so many bytes."""
         ...
 
     def close(self) -> None:

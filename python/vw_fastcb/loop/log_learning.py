@@ -197,7 +197,8 @@ class LogLearner:
             content = draft.read_bytes()
             digest = _sha256(content)
             for path, one in changed.items():
-                one.start, one.stop = _hashes(Path(path), one.bytes)
+                with contextlib.suppress(FileNotFoundError):  # removed once it was read
+                    one.start, one.stop = _hashes(Path(path), one.bytes)
             with self._transaction():
                 self._db.execute("DELETE FROM model")
                 self._db.execute("INSERT INTO model VALUES (?)", (content,))
@@ -449,7 +450,7 @@ def _is_log(path: Path, folder: Path) -> bool:
 def _lines(path: Path, start: int) -> Iterator[bytes]:
     """The lines from a place on, with their ends. One without an end is still being written."""
     rest: list[bytes] = []
-    with path.open("rb") as file:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:  # which may be removed once it was listed
         file.seek(start)
         while piece := file.read(_PIECE):
             *whole, last = piece.split(b"\n")

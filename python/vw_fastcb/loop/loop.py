@@ -59,11 +59,19 @@ class Loop:
     Make one with `Loop.open`.
     """
 
-    def __init__(self, worker: Worker, clock: Callable[[], int]) -> None:
-        self._worker = worker
-        self._clock = clock
-        self._process = os.getpid()
-        self._is_closed = False
+    _worker: Worker
+    _clock: Callable[[], int]
+    _process: int
+    _is_closed: bool
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise TypeError("Loop(...) was called; expected Loop.open(journal, ...), which opens a journal or makes one.")
+
+    @classmethod
+    def _of(cls, worker: Worker, clock: Callable[[], int]) -> Loop:
+        loop = object.__new__(cls)
+        loop._worker, loop._clock, loop._process, loop._is_closed = worker, clock, os.getpid(), False
+        return loop
 
     @classmethod
     def open(
@@ -186,7 +194,7 @@ class Loop:
         journal = open_journal(path, named, clock)
         try:
             changes = None if not named else _changes(journal, named, change, relearn)
-            loop = cls(Worker(journal, clock, options), clock)
+            loop = cls._of(Worker(journal, clock, options), clock)
             _start(loop._worker, path)
         except BaseException:
             journal.close()
@@ -384,10 +392,17 @@ class Loop:
 
     # Looking after it
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the loop was opened with, as the journal keeps it: names and values, times as text."""
+        self._check_open()
+        return self._worker.settings.said()
+
     def erase(self, event_id: str | int) -> None:
         """Erases the features of one event for good. It is not learned if it was not yet.
 
-        What the model has learned from it stays. The record says that something was erased.
+        What the model has learned from it stays. The record says that something was erased. Where another process
+        learns, the features are gone after its next checkpoint.
 
         Args:
             event_id: The id of the decision.
@@ -397,7 +412,23 @@ class Loop:
         """
         self._check_open()
         self._worker.submit([Draft("erasure", checked_id(event_id))])
-        self._save_if_learner()
+        if self._worker.is_learner:
+            self._worker.checkpoint()
+            self._worker.empty_log()
+
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Writes a copy of the journal as it is at one moment, while everybody goes on: a backup.
+
+        Args:
+            path: A new file.
+
+        Raises:
+            FileExistsError: It is there already.
+        """
+        self._check_open()
+        if os.path.exists(path):
+            raise FileExistsError(f"{os.fspath(path)!r} is there already; give the copy a new name.")
+        self._worker.journal.copy_to(path)
 
     def tick(self) -> None:
         """Closes the windows whose wait is over, if this process learns. It happens by itself every second."""
@@ -430,7 +461,8 @@ class Loop:
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
         ahead = time - self._clock()
-        problems = [str(worker.problem)] if worker.problem is not None else []
+        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)
+        problems = list(found)
         if ahead > _CLOCK_OFF:
             problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
         return Status(
@@ -451,6 +483,12 @@ class Loop:
             return
         self._is_closed = True
         self._worker.close()
+
+    def __repr__(self) -> str:
+        if self._is_closed:
+            return "<Loop, closed>"
+        role = "learns" if self._worker.is_learner else "decides"
+        return f"<Loop {str(self._worker.journal)!r}, {role}>"
 
     def __reduce__(self) -> str:
         raise TypeError("a loop cannot be copied or pickled; open its journal where you need it.")
@@ -526,11 +564,11 @@ def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relear
     differences = current.differences(wanted)
     if not differences:
         return None
+    current.check_change(wanted)
     both = _said(differences, current.noun)
     said = "; ".join(f"{name} is {ours} in the journal and {given} here" for name, ours, given in both)
     if not change:
         raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
-    current.check_change(wanted)
     wanted.try_out()
     body: dict[str, Any] = {"settings": wanted.to_json()}
     others = [name for name in differences if name not in KEEPING]
@@ -553,7 +591,10 @@ def _said(differences: dict[str, tuple[Any, Any]], noun: str) -> Iterator[tuple[
             yield name, shown_time(ours), shown_time(given)
         elif name == "default":
             yield f"default_{noun}", repr(ours), repr(given)
-        elif name == "action_names" or (name == "n_actions" and "action_names" not in differences):
+        elif name == "action_names":
+            numbers = differences.get("n_actions", (None, None))
+            yield "actions", repr(ours or numbers[0]), repr(given or numbers[1])
+        elif name == "n_actions" and "action_names" not in differences:
             yield "actions", repr(ours), repr(given)
         elif name != "n_actions":
             yield name, repr(ours), repr(given)

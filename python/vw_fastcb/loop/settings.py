@@ -165,6 +165,15 @@ class LoopSettings:
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("learner", "longest_wait")}
         return {**whole, **own}
 
+    def said(self) -> dict[str, Any]:
+        """Names and values as `Loop.open` takes them, those that are not set left out."""
+        flat = self.flat()
+        names, count = flat.pop("action_names"), flat.pop("n_actions")
+        flat |= {"actions": count if names is None else list(names), "retired": list(self.retired)}
+        flat |= {f"default_{self.noun}": flat.pop("default"), "wait": shown_time(self.wait)}
+        flat["retention"] = None if self.retention is None else shown_time(self.retention)
+        return {name: value for name, value in flat.items() if value is not None or name == "actions"}
+
     def differences(self, other: LoopSettings) -> dict[str, tuple[Any, Any]]:
         """What differs: the value here and there."""
         ours, theirs = self.flat(), other.flat()

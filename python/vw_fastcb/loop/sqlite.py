@@ -146,6 +146,9 @@ class SqliteJournal:
         self._seen = self.path.stat()
         _open_journals.add(self)
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def close(self) -> None:
         """Closes the file. The last process that does puts everything into it and removes the write-ahead log."""
         _open_journals.discard(self)
@@ -226,17 +229,25 @@ class SqliteJournal:
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
     def check(self) -> None:
-        """See `Journal`. SQLite goes on writing to a file that nobody will find again. It never makes one smaller."""
+        """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
+        seen = self._seen  # first: other threads may see it grow meanwhile
         try:
             found = self.path.stat()
         except OSError:
             found = None
-        if found is None or not os.path.samestat(found, self._seen) or found.st_size < self._seen.st_size:
+        is_there = found is not None and os.path.samestat(found, seen)
+        if found is None or not is_there or (found.st_size < seen.st_size and self._is_truncated(found.st_size)):
             raise JournalFailed(
                 f"{str(self.path)!r} was removed, replaced or truncated by somebody while it was open; nothing more is "
                 "acknowledged. Put it back, then open it again."
             )
         self._seen = found
+
+    def _is_truncated(self, size: int) -> bool:
+        """Whether a file that has shrunk lacks pages; VACUUM makes one smaller, too."""
+        with self._read() as db:
+            pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        return bool(size < pages * page)
 
     def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
         """The record that a draft becomes, and True; or the one that said the same before."""
@@ -550,7 +561,8 @@ class SqliteJournal:
         """The join state of a checkpoint."""
         query = "SELECT body FROM window WHERE since <= ? AND (until IS NULL OR until > ?) ORDER BY position"
         with self._read() as db:
-            return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
+            rows = db.execute(query, (generation, generation))
+            return [_read_json(body, f"the join state of generation {generation}") for (body,) in rows]
 
     def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
         """What could not be learned up to a checkpoint, the newest unless given."""
@@ -570,7 +582,10 @@ class SqliteJournal:
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
             with self._writing, _Explained(self.path):
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                for _ in range(100):  # while somebody reads
+                    if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                        return
+                    time.sleep(0.002)
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -581,6 +596,8 @@ class SqliteJournal:
         copy = contextlib.closing(sqlite3.connect(path))
         with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
             db.backup(target)
+            target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
+            target.commit()
 
     # Inside
 
@@ -827,9 +844,14 @@ def _last(db: sqlite3.Connection) -> tuple[int, int]:
 
 def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
     rows = db.execute("SELECT generation, position, time, sha256, events, summary FROM generation ORDER BY generation")
-    return [
-        Checkpoint(g, position, when, sha, events, json.loads(body)) for g, position, when, sha, events, body in rows
-    ]
+    return [Checkpoint(*numbers, _read_json(summary, f"generation {numbers[0]}")) for *numbers, summary in rows]  # type: ignore[call-arg]
+
+
+def _read_json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError) as problem:
+        raise JournalRefused(f"{what} is damaged ({problem}). Use a backup.") from problem
 
 
 def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:

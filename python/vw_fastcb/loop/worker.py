@@ -9,11 +9,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.loop.commits import SharedCommits
+from vw_fastcb.loop.join import Counts
 from vw_fastcb.loop.journal import (
     Checkpoint,
     DeadLetter,
@@ -35,6 +36,7 @@ from vw_fastcb.loop.settings import LoopSettings
 
 _log = logging.getLogger("vw_fastcb.loop")
 
+_NOTHING_YET: dict[str, Any] = {"open": 0, "early": 0, "counts": asdict(Counts())}
 _BREATH = 0.05  # seconds between two looks at the journal
 _AFTER_TROUBLE = 1.0  # seconds until what failed is tried again
 _TICKS_APART = 1.0  # seconds between two ticks, at least
@@ -107,6 +109,7 @@ class Worker:
         self.journal = journal
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
+        self.trouble: LoopError | None = None  # why the upkeep failed when it was last tried
         self._clock = clock
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self._state = threading.RLock()  # of learner, view and lease
@@ -118,6 +121,7 @@ class Worker:
         self._generation = 0
         self._saved_position = 0
         self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
+        self._is_closing = False
         self._stopping = threading.Event()
         # It knows the worker by a weak reference: a loop that is dropped without being closed ends.
         self._upkeep = threading.Thread(
@@ -137,6 +141,7 @@ class Worker:
         if self._upkeep.is_alive():
             self._upkeep.join()
         try:
+            self._is_closing = True
             if self.problem is None and self.is_learner:
                 with contextlib.suppress(Fenced):
                     self.checkpoint()
@@ -154,7 +159,7 @@ class Worker:
                 self.journal.release(self._lease)
         finally:
             self._lease = None
-            self.problem = LoopError("the loop was closed; open it again.")
+            self.problem = _closed()
 
     @property
     def is_learner(self) -> bool:
@@ -176,6 +181,9 @@ class Worker:
         if self.problem is not None:
             _refuse(items, self.problem)
             return
+        if self._is_closing:  # the last checkpoint has everything that was answered
+            _refuse([item for item in items if isinstance(item, Draft)], _closed())
+            items = [item for item in items if not isinstance(item, Draft)]
         try:
             self._call([item for item in items if isinstance(item, _Call)])
             drafts = [item for item in items if isinstance(item, Draft)]
@@ -406,16 +414,22 @@ class Worker:
             self.submit([task])
         self.submit([_Call(self.journal.empty_log)])
 
+    def empty_log(self) -> None:
+        """Leaves nothing of what was erased in the store's log."""
+        self.submit([_Call(lambda: self.journal.empty_log(0))])
+
     # Upkeep
 
     def try_upkeep(self) -> float:
         """Does what has to be done. Gives the seconds until the next time."""
         try:
             self.upkeep()
+            self.trouble = None
         except Fenced:
             pass  # the next look finds a decider
         except LoopError as problem:
             _log.warning("%s", problem)  # said again to whoever asks for something
+            self.trouble = problem
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = self.problem or problem
             return _AFTER_TROUBLE
@@ -481,9 +495,9 @@ class Worker:
                 }
             view = self._view
         if view is None:
-            return {"applied": 0, "learned": 0, "open": 0, "early": 0, "counts": {}, "new_letters": 0, "generation": 0}
+            return {"applied": 0, "learned": 0, **_NOTHING_YET, "new_letters": 0, "generation": 0}
         found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
-        summary = next(found, {"open": 0, "early": 0, "counts": {}})
+        summary = next(found, _NOTHING_YET)
         return {
             "applied": view.applied,
             "learned": view.model.events,
@@ -540,6 +554,10 @@ def _learning_stopped(problem: Exception) -> JournalFailed:
     failure = JournalFailed(f"learning stopped ({type(problem).__name__}: {problem}); open the loop again.")
     failure.__cause__ = problem
     return failure
+
+
+def _closed() -> LoopError:
+    return LoopError("the loop was closed; open it again.")
 
 
 def _refuse(items: Sequence[_Item], problem: Exception) -> None:

@@ -1,6 +1,7 @@
 """A bake-off that is killed again and again, beside one that is left alone.
 
-As a program it does this twenty times: PYTHONPATH=tests/python python -m bakeoff.killing [KILLS] [--write FILE]
+As a program it does this twenty times, at moments left to chance:
+PYTHONPATH=tests/python python -m bakeoff.killing [KILLS] [--write FILE]
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from vw_fastcb.bakeoff.store import FILE, Store
@@ -28,6 +31,60 @@ def command(out: Path, *options: str) -> list[str]:
 
 def run_alone(out: Path, *options: str) -> None:
     subprocess.run(command(out, *options), check=True, capture_output=True, timeout=1800)
+
+
+# The command, which stops when it is about to store a unit of work, or has written but not committed it, or has stored
+# it. Then it waits for a signal, so the speed of the machine does not matter. Every unit is stored by itself.
+_STOPS = """
+import sys, time
+from pathlib import Path
+from vw_fastcb.bakeoff import runner
+from vw_fastcb.bakeoff.store import Store
+from vw_fastcb.commands import main
+
+stopped, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+sys.argv = ["fastcb", *sys.argv[4:]]
+runner._SECONDS_BETWEEN_COMMITS = 0.0
+add, units = Store.add, 0
+
+def stop():
+    stopped.touch()
+    time.sleep(300)
+    sys.exit("nobody sent a signal")
+
+def written(batches):
+    yield from batches
+    stop()
+
+def counted(store, batches):
+    global units
+    batches = list(batches)
+    units += bool(batches)
+    here = units == number and batches and not stopped.exists()
+    if here and moment == "before":
+        stop()
+    add(store, written(batches) if here and moment == "inside" else batches)
+    if here and moment == "after":
+        stop()
+
+Store.add = counted
+main()
+"""
+
+
+@contextmanager
+def stopped(out: Path, moment: str, number: int, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A run that waits for a signal before, inside or after the commit of a unit; one with less to do has ended."""
+    sign = out.parent / f"{out.name}.stopped"
+    sign.unlink(missing_ok=True)
+    words = [sys.executable, "-c", _STOPS, str(sign), moment, str(number), *command(out, *options)[1:]]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while not sign.exists() and process.poll() is None:
+                time.sleep(0.01)
+            yield process
+        finally:
+            process.kill()
 
 
 def run_killed(out: Path, kills: int, seed: int, *options: str) -> list[int]:

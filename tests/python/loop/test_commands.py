@@ -557,12 +557,38 @@ def test_a_journal_begins_with_a_model(fixed, tmp_path):
     found = replayed(tmp_path / "j.db")
     assert found.agrees
     assert found.learned == 51
-    again = bandit.learn_event({"user": "u1"}, decision.action, 2, action_features=features)
-    assert again is None
+    bandit.learn_event({"user": "u1"}, decision.action, 2, action_features=features)
     told("export", tmp_path / "j.db", "--model", tmp_path / "m2.vw")
     assert FastCB.load(tmp_path / "m2.vw").predict_proba(
         [{"user": "u0"}], None if features is None else [features]
     ) == pytest.approx(bandit.predict_proba([{"user": "u0"}], None if features is None else [features]))
+
+
+def test_a_model_gets_the_epsilon_of_the_journal_that_begins_with_it(tmp_path):
+    FastCB(3, cost_range=(0, 1), gamma_scale=1000).fit([[1.0]] * 60, [0, 1, 2] * 20, [0.0, 1.0, 1.0] * 20).save(
+        tmp_path / "m.vw"
+    )
+    told("import", tmp_path / "j.db", "--model", tmp_path / "m.vw", "--epsilon", 0.6)
+    with Loop.open(tmp_path / "j.db") as loop:
+        assert min(loop.decide([1.0]).pmf) == pytest.approx(0.2, abs=0.01)
+    assert replayed(tmp_path / "j.db").agrees
+
+
+def test_decisions_from_before_an_action_was_added_come_back(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({"a": 1}, event_id="before")
+        loop.reward("before", 1)
+    with Loop.open(tmp_path / "loop.db", actions=[*ACTIONS, "arts"], change=True) as loop:
+        loop.decide({"a": 1}, event_id="after")
+        loop.reward("after", 1)
+    table, log = tmp_path / "t.parquet", tmp_path / "t.dsjson"
+    told("export", tmp_path / "loop.db", "--parquet", table, "--dsjson", log)
+    assert [len(json.loads(line)["a"]) for line in log.read_text().splitlines()] == [3, 4]
+    assert [len(pmf) for pmf in pd.read_parquet(table).pmf] == [3, 4]
+    options = ("--actions", ",".join([*ACTIONS, "arts"]), "--reward-range", 0, 1)
+    for source in (("--parquet", table), ("--dsjson", log, *options)):
+        made = told("import", tmp_path / f"{source[0]}.db", *source)
+        assert (made["decisions"], made["bad"], made["events"]) == (2, 0, 2)
 
 
 def test_a_model_of_the_command_line_begins_a_journal_and_a_log_is_learned_on_top(tmp_path):

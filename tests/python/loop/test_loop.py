@@ -462,6 +462,23 @@ def test_a_settings_change_needs_the_same_kind_of_outcome_and_of_actions(tmp_pat
             Loop.open(tmp_path / "loop.db", **wrong, change=True, relearn=True)
 
 
+def test_a_loop_says_what_it_is(tmp_path):
+    with open_loop(tmp_path, wait="90s", default_reward=0.5, retired=["music"]) as loop:
+        assert repr(loop) == f"<Loop '{tmp_path / 'loop.db'}', learns>"
+        settings = loop.settings
+        assert settings["actions"] == ACTIONS
+        assert (settings["wait"], settings["default_reward"], settings["retired"]) == ("90s", 0.5, ["music"])
+        with Loop.open(tmp_path / "loop.db", **settings) as other:  # they are what `open` takes
+            assert repr(other).endswith("decides>")
+            assert other.status().counts["late"] == 0
+    assert repr(loop) == "<Loop, closed>"
+    open_loop(tmp_path, "other.db").close()
+    with pytest.raises(SettingsDiffer, match=r"actions is \['0', '1'\]; expected"):
+        Loop.open(tmp_path / "other.db", actions=2)
+    with pytest.raises(TypeError, match=r"expected Loop\.open"):
+        Loop(tmp_path / "loop.db")
+
+
 def test_costs_instead_of_rewards(tmp_path):
     clock = Clock()
     path = tmp_path / "costs.db"
@@ -491,6 +508,7 @@ def test_an_event_is_erased(tmp_path):
         loop.reward("open", 1)
         assert loop.status().counts["erased"] == 1
         assert loop.status().learned == 11
+        assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
         record = loop._worker.journal.find("learned")[0]
         assert record.body["erased"] is True
         assert "context" not in record.body

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -280,9 +280,11 @@ def fuzz(name: str, target: int, seed: int, folder: Path) -> Counter[str]:
     return total
 
 
-def fuzz_in_child(name: str, target: int, seed: int, folder: Path, timeout: float = 600) -> Counter[str]:
-    """Runs `fuzz` in a process of its own; a crash, a hang or twins that differ become an AssertionError."""
-    arguments = [name, "--refused", str(target), "--seed", str(seed), "--folder", str(folder), "--in-process"]
+def fuzz_in_child(
+    names: Sequence[str], target: int, seed: int, folder: Path, timeout: float = 600
+) -> dict[str, Counter[str]]:
+    """Runs `fuzz` on formats in a process of its own; a crash, a hang or twins that differ become an AssertionError."""
+    arguments = [*names, "--refused", str(target), "--seed", str(seed), "--folder", str(folder), "--in-process"]
     with (folder / "said").open("w") as said:
         try:
             code = subprocess.run(
@@ -296,16 +298,32 @@ def fuzz_in_child(name: str, target: int, seed: int, folder: Path, timeout: floa
         except subprocess.TimeoutExpired:
             code = None
     if code is not None and code.returncode == 0:
-        return Counter(json.loads(code.stdout))
+        return {name: Counter(counts) for name, counts in json.loads(code.stdout).items()}
     said_last = (folder / "said").read_text(errors="replace")[-6000:]
     if code is not None and code.returncode == DIFFER:
         raise AssertionError(code.stdout)
-    offered = (folder / "offered").read_text().splitlines()[-4:]
+    begun = [name for name in names if (folder / name / "offered").exists()]  # they are taken in order
+    assert begun, f"the process could not start:\n{said_last}"
+    name = begun[-1]
+    offered = (folder / name / "offered").read_text().splitlines()[-4:]
     ended = "took too long" if code is None else f"ended by itself with {code.returncode}"
     last = "\n".join(line[:3000] for line in offered)
     raise AssertionError(
         f"{name}, seed {seed}: the process {ended}. The last that it was offered:\n{last}\n{said_last}"
     )
+
+
+def fuzz_here(names: Sequence[str], target: int, seed: int, folder: Path) -> None:
+    """Runs `fuzz` on formats, one after another; prints what was counted, or where twins differ."""
+    counts = {}
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        try:
+            counts[name] = fuzz(name, target, seed, folder / name)
+        except TwinsDiffer as problem:
+            print(f"{name}, seed {seed}: {problem}")
+            sys.exit(DIFFER)
+    print(json.dumps(counts))
 
 
 def report(counts: dict[str, Counter[str]]) -> str:
@@ -322,21 +340,18 @@ def main() -> None:
     parser.add_argument("--refused", type=int, default=1000, help="how many events must have been refused, per format")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where the events that were offered are kept")
-    parser.add_argument("--in-process", action="store_true", help="one format, without a child process")
+    parser.add_argument("--in-process", action="store_true", help="without a child process")
     given = parser.parse_args()
     if given.in_process:
         faulthandler.enable()
-        try:
-            print(json.dumps(fuzz(given.formats[0], given.refused, given.seed, given.folder)))
-        except TwinsDiffer as problem:
-            print(f"{given.formats[0]}, seed {given.seed}: {problem}")
-            sys.exit(DIFFER)
+        fuzz_here(given.formats, given.refused, given.seed, given.folder)
         return
-    counts, failures = {}, []
+    counts: dict[str, Counter[str]] = {}
+    failures = []
     for name in given.formats or NAMES:
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                counts[name] = fuzz_in_child(name, given.refused, given.seed, given.folder or Path(scratch))
+                counts |= fuzz_in_child([name], given.refused, given.seed, given.folder or Path(scratch))
             except AssertionError as problem:
                 failures.append(str(problem))
     print(report(counts))
