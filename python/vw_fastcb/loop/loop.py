@@ -19,7 +19,16 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, DeadLetter, Draft, Journal, JournalRefused, LoopError, SettingsDiffer
+from vw_fastcb.loop.journal import (
+    Checkpoint,
+    DeadLetter,
+    Draft,
+    Journal,
+    JournalFailed,
+    JournalRefused,
+    LoopError,
+    SettingsDiffer,
+)
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -449,7 +458,7 @@ class Loop:
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
-        except LoopError as problem:
+        except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
         ahead = time - self._clock()
         found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)

@@ -349,6 +349,8 @@ class SqliteJournal:
 
     def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
         """Takes the lease for so many milliseconds; None where another process holds it."""
+        if _is_ours(self.lease().holder):
+            gc.collect()  # of a loop that was dropped without being closed nothing is left
         with self._writing, _Transaction(self._db, self.path):
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
@@ -670,13 +672,16 @@ def _can_be_written(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
+def _is_ours(holder: str) -> bool:
+    return holder.rpartition("/")[0] == str(Process.this())
+
+
 def _may_live(holder: str) -> bool:
     """Whether the holder of a lease may still be there, as far as can be told."""
     process, _, _ = holder.rpartition("/")
     if not process:
         return False
-    if process == str(Process.this()):
-        gc.collect()  # of a loop that was dropped without being closed nothing is left
+    if _is_ours(holder):
         return any(journal._holder == holder for journal in list(_open_journals))
     try:
         return Process.parse(process).may_live()
