@@ -330,7 +330,7 @@ def test_a_table_of_which_nothing_can_be_taken_makes_no_journal(tmp_path):
     with open_loop(tmp_path) as loop:
         loop.decide({"hour": 1})
     told("export", tmp_path / "loop.db", "--parquet", tmp_path / "t.parquet")
-    said = refused("import", tmp_path / "new.db", "--parquet", tmp_path / "t.parquet", "--actions", "9")
+    said = refused("import", tmp_path / "new.db", "--parquet", tmp_path / "t.parquet", "--actions", "a,b,c,d")
     assert "none of 1 events can be taken" in said
     assert not (tmp_path / "new.db").exists()
 
