@@ -27,7 +27,7 @@ _OPTIONS: dict[str, Any] = {
         tuple[float, float] | None, _option("The lowest and the highest cost, instead of rewards.", "LOW HIGH")
     ],
     "wait": Annotated[str | None, _option("How long a decision waits for its rewards; 10min unless given.", "TIME")],
-    "default_reward": Annotated[float | None, _option("What an event learns for which no reward came.")],
+    "default_reward": Annotated[float | None, _option("The reward to learn for an event that received none.")],
     "default_cost": Annotated[float | None, _option("The same, in a loop of costs.")],
     "aggregation": Annotated[
         Literal["first", "last", "sum", "mean", "min", "max"] | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -30,6 +31,9 @@ def run_export(
     as_json: bool,
 ) -> int:
     """Writes files from a journal. Returns the exit code."""
+    for file in (dsjson, parquet, model):
+        if file is not None and file != STDOUT and os.path.realpath(file) == os.path.realpath(path):
+            raise ValueError(f"{str(file)!r} is the journal itself; expected the name of another file.")
     with stopping() as stop, StatusLine(as_json) as line:
         journal = existing_journal(path)
         try:

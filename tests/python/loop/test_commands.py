@@ -335,6 +335,14 @@ def test_a_table_of_which_nothing_can_be_taken_makes_no_journal(tmp_path):
     assert not (tmp_path / "new.db").exists()
 
 
+def test_an_export_does_not_replace_its_journal(tmp_path):
+    open_loop(tmp_path).close()
+    path = tmp_path / "loop.db"
+    for kind in ("--parquet", "--dsjson", "--model"):
+        assert "is the journal itself" in refused("export", path, kind, path)
+    assert replayed(path).agrees
+
+
 def test_a_part_can_be_exported_by_position_and_by_time(tmp_path):
     path = tmp_path / "loop.db"
     with open_loop(tmp_path, clock=(clock := Clock(1_714_564_800_000))) as loop:  # 2024-05-01T12:00Z
