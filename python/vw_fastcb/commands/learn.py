@@ -18,6 +18,10 @@ from vw_fastcb.loop.worker import Options, Worker
 
 _LOOKS_APART = 0.5  # seconds between two looks at growing logs, and at the state of a loop
 _MOST_SHOWN = 10  # bad lines and dead letters
+_MOSTLY_BAD = (
+    "fastcb learn: most lines could not be learned. Where they are rewards, which a log writes as negative costs, say "
+    "so: --flags '--cb_min_cost -1 --cb_max_cost 0'. To begin again, remove {model} and {model}.state."
+)
 
 
 # A journal
@@ -199,6 +203,9 @@ def learn_logs(
                 line.say("Stopped. Nothing is lost: the same command goes on.")
                 code = INTERRUPTED
             summary = _log_summary(learner)
+            if 2 * summary["new"]["bad"] > summary["new"]["lines"]:
+                tell(_MOSTLY_BAD.format(model=model))
+                code = code or 1
     print(json.dumps(summary, indent=None if follow else 2) if as_json else _log_words(summary))
     return code
 

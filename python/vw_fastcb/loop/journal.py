@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -269,6 +270,10 @@ class Journal(Protocol):
 
     def size(self) -> int:
         """Bytes on disk."""
+        ...
+
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """Writes a copy of everything, as it is at one moment."""
         ...
 
     def empty_log(self, least: int = ...) -> None:

@@ -56,7 +56,7 @@ class Replay:
     @property
     def agrees(self) -> bool:
         """Whether everything that could be checked is as the journal says, and something could."""
-        return not self.differences and (self.records > 0 or self.generations > 0)
+        return not self.differences and (self.records > 0 or not self.unchecked)
 
     def differ(self, what: str) -> None:
         """Notes something that is not as the journal says."""
@@ -91,6 +91,7 @@ class _Verifier:
         self._progress = progress
         self._end = found.start
         self._checkpoints = journal.checkpoints()
+        self._is_one_engine = all(one.summary.get("engine") == fingerprint() for one in self._checkpoints)
         self._by_position = {one.position: one for one in self._checkpoints}
         self._decisions = _Decisions(journal, self._end, found)
 
@@ -153,7 +154,7 @@ class _Verifier:
         if record.kind == "rollback":
             body = record.body or {}
             ours, said = learner.snapshot_sha256(body["position"]), body["sha256"]
-            if ours not in (None, said):
+            if ours not in (None, said) and self._is_one_engine:
                 self._found.differ(f"record {record.position} goes back to the model {said}, which was {ours} then.")
 
     def _compare_state(self, learner: Learner, one: Checkpoint) -> None:

@@ -349,6 +349,8 @@ class SqliteJournal:
 
     def take_lease(self, duration: int, *, by_force: bool = False) -> Lease | None:
         """Takes the lease for so many milliseconds; None where another process holds it."""
+        if _is_ours(self.lease().holder):
+            gc.collect()  # of a loop that was dropped without being closed nothing is left
         with self._writing, _Transaction(self._db, self.path):
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
@@ -559,7 +561,8 @@ class SqliteJournal:
         """The join state of a checkpoint."""
         query = "SELECT body FROM window WHERE since <= ? AND (until IS NULL OR until > ?) ORDER BY position"
         with self._read() as db:
-            return [json.loads(body) for (body,) in db.execute(query, (generation, generation))]
+            rows = db.execute(query, (generation, generation))
+            return [_read_json(body, f"the join state of generation {generation}") for (body,) in rows]
 
     def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
         """What could not be learned up to a checkpoint, the newest unless given."""
@@ -593,6 +596,8 @@ class SqliteJournal:
         copy = contextlib.closing(sqlite3.connect(path))
         with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
             db.backup(target)
+            target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
+            target.commit()
 
     # Inside
 
@@ -667,13 +672,16 @@ def _can_be_written(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
+def _is_ours(holder: str) -> bool:
+    return holder.rpartition("/")[0] == str(Process.this())
+
+
 def _may_live(holder: str) -> bool:
     """Whether the holder of a lease may still be there, as far as can be told."""
     process, _, _ = holder.rpartition("/")
     if not process:
         return False
-    if process == str(Process.this()):
-        gc.collect()  # of a loop that was dropped without being closed nothing is left
+    if _is_ours(holder):
         return any(journal._holder == holder for journal in list(_open_journals))
     try:
         return Process.parse(process).may_live()
@@ -836,9 +844,14 @@ def _last(db: sqlite3.Connection) -> tuple[int, int]:
 
 def _checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
     rows = db.execute("SELECT generation, position, time, sha256, events, summary FROM generation ORDER BY generation")
-    return [
-        Checkpoint(g, position, when, sha, events, json.loads(body)) for g, position, when, sha, events, body in rows
-    ]
+    return [Checkpoint(*numbers, _read_json(summary, f"generation {numbers[0]}")) for *numbers, summary in rows]  # type: ignore[call-arg]
+
+
+def _read_json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError) as problem:
+        raise JournalRefused(f"{what} is damaged ({problem}). Use a backup.") from problem
 
 
 def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:

@@ -109,6 +109,7 @@ class Worker:
         self.journal = journal
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
+        self.trouble: LoopError | None = None  # why the upkeep failed when it was last tried
         self._clock = clock
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self._state = threading.RLock()  # of learner, view and lease
@@ -120,6 +121,7 @@ class Worker:
         self._generation = 0
         self._saved_position = 0
         self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
+        self._is_closing = False
         self._stopping = threading.Event()
         # It knows the worker by a weak reference: a loop that is dropped without being closed ends.
         self._upkeep = threading.Thread(
@@ -139,6 +141,8 @@ class Worker:
         if self._upkeep.is_alive():
             self._upkeep.join()
         try:
+            with contextlib.suppress(LoopError):
+                self.submit([_Call(self._stop_answering)])
             if self.problem is None and self.is_learner:
                 with contextlib.suppress(Fenced):
                     self.checkpoint()
@@ -149,6 +153,9 @@ class Worker:
             with self._state:
                 self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
 
+    def _stop_answering(self) -> None:
+        self._is_closing = True
+
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""
         try:
@@ -156,7 +163,7 @@ class Worker:
                 self.journal.release(self._lease)
         finally:
             self._lease = None
-            self.problem = LoopError("the loop was closed; open it again.")
+            self.problem = _closed()
 
     @property
     def is_learner(self) -> bool:
@@ -178,6 +185,9 @@ class Worker:
         if self.problem is not None:
             _refuse(items, self.problem)
             return
+        if self._is_closing:  # the last checkpoint has everything that was answered
+            _refuse([item for item in items if isinstance(item, Draft)], _closed())
+            items = [item for item in items if not isinstance(item, Draft)]
         try:
             self._call([item for item in items if isinstance(item, _Call)])
             drafts = [item for item in items if isinstance(item, Draft)]
@@ -418,10 +428,12 @@ class Worker:
         """Does what has to be done. Gives the seconds until the next time."""
         try:
             self.upkeep()
+            self.trouble = None
         except Fenced:
             pass  # the next look finds a decider
         except LoopError as problem:
             _log.warning("%s", problem)  # said again to whoever asks for something
+            self.trouble = problem
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = self.problem or problem
             return _AFTER_TROUBLE
@@ -546,6 +558,10 @@ def _learning_stopped(problem: Exception) -> JournalFailed:
     failure = JournalFailed(f"learning stopped ({type(problem).__name__}: {problem}); open the loop again.")
     failure.__cause__ = problem
     return failure
+
+
+def _closed() -> LoopError:
+    return LoopError("the loop was closed; open it again.")
 
 
 def _refuse(items: Sequence[_Item], problem: Exception) -> None:

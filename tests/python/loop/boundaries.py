@@ -27,6 +27,7 @@ from typing import Any
 
 from loop import reference
 from vw_fastcb.loop import JournalFailed, Loop, LoopError, sqlite
+from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.loop.worker import Options, _Call
 
@@ -229,6 +230,7 @@ class Driver:
         self.folder = folder
         self.shim = ctypes.CDLL(None)
         self.errors: Counter[str] = Counter()
+        fingerprint()  # it takes a while, and children inherit it
         self.generations: Counter[str] = Counter()
 
     def calls(self) -> list[str]:
@@ -312,13 +314,15 @@ class Driver:
         if not path.exists():
             assert not any(one[0] == "decision" for one in acknowledged), "the whole journal is gone"
             return
-        before = reference.check(path, restore)
+        with closing(SqliteJournal(path)) as journal:
+            fold = reference.Fold(journal, restore)
+            before = reference.check_open(journal, fold)
         self._check_generation(max(before, default=0), acknowledged, kind)
         check_acknowledged(path, acknowledged)
         clock = Clock()
         with closing(SqliteJournal(path)) as journal:
             clock.now = journal.last()[1]
-        options = Options(has_upkeep=False, keep=2, takes_over=True)
+        options = Options(has_upkeep=False, keep=2, takes_over=True, decides=False)
         loop = Loop._open(path, {}, options, clock, change=False, relearn=None)
         made = loop.decide(context_of("after"), event_id="after")
         loop.reward("after", 1.0, "r")
@@ -327,7 +331,7 @@ class Driver:
         assert generation > max(before, default=0)
         loop.close()
         with closing(SqliteJournal(path)) as journal:
-            newest, state = journal.checkpoints()[-1], reference.undisturbed(path, restore)
+            newest, state = journal.checkpoints()[-1], fold.read(journal)[journal.last()[0]]
         assert (newest.generation, newest.position) == (generation, state.position)
         assert (newest.sha256, newest.summary["counts"]) == (state.sha256, state.counts)
         check_acknowledged(path, [*acknowledged, ["decision", "after", made.action, made.probability]])

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import os
 import random
 import signal
 import threading
 import time
 from itertools import chain
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from loop import reference
@@ -43,19 +45,44 @@ def serve(
             refused.append(str(problem))
 
 
+class Shots:
+    """Interrupts the main thread, from another one, a while after it was asked to."""
+
+    # The loop lets the first one wait for the end of a commit. It does not know that handlers of the second raise.
+    SIGNALS = (signal.SIGINT, signal.SIGWINCH)
+
+    def __init__(self) -> None:
+        self.is_armed = False
+        self._orders: SimpleQueue[tuple[float, int]] = SimpleQueue()
+        for number in self.SIGNALS:
+            signal.signal(number, self._handle)
+        threading.Thread(target=self._fire, daemon=True).start()
+
+    def order(self, delay: float, number: int) -> None:
+        self.is_armed = True
+        self._orders.put((delay, number))
+
+    def _fire(self) -> None:
+        while True:
+            delay, number = self._orders.get()
+            time.sleep(delay)
+            os.kill(os.getpid(), number)
+
+    def _handle(self, *_: object) -> None:
+        if self.is_armed:
+            self.is_armed = False
+            raise Interrupted
+
+
 def interrupted(loop: Loop, dice: random.Random, times: int, acknowledged: list[tuple[Any, ...]]) -> int:
     """The main thread: gives how often it was interrupted inside the loop."""
-
-    def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    signal.signal(signal.SIGALRM, interrupt)
+    shots = Shots()
     count = 0
     for number in range(times):
         event_id = f"main.{number}"
         made = None
         try:
-            signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.0001, 0.004))
+            shots.order(dice.uniform(0, 0.004), Shots.SIGNALS[number % 2])
             made = loop.decide(context_of(event_id), event_id=event_id)
             loop.reward(event_id, value_of(event_id), "r")
             if number % 5 == 0:
@@ -65,8 +92,7 @@ def interrupted(loop: Loop, dice: random.Random, times: int, acknowledged: list[
             count += 1
         except LoopError:
             pass  # another thread was told that this one was interrupted
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        shots.is_armed = False
         if made is not None:
             acknowledged.append(("decision", event_id, made.action, made.probability))
     return count

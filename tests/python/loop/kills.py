@@ -29,6 +29,7 @@ from typing import Any
 
 from loop import reference
 from vw_fastcb.loop import Conflict, Fenced, Loop, UnknownEvent, sqlite
+from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.sqlite import SqliteJournal
 
 ACTIONS = ["politics", "sports", "music", "weather"]
@@ -212,6 +213,7 @@ class Run:
         self.killed: Counter[str] = Counter()
         self.started = 0
         self.selector = selectors.DefaultSelector()
+        fingerprint()  # it takes a while, and children inherit it
 
     def all(self) -> None:
         try:

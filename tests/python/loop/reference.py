@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -49,17 +49,17 @@ class _Whole:
     """A journal to read from, with what was erased put back. No model is read from it: all are learned again."""
 
     def __init__(self, journal: SqliteJournal, restore: Restore | None) -> None:
-        self._journal = journal
+        self.journal = journal
         self._restore = restore
 
     def read(self, after: int = 0, upto: int | None = None) -> Iterator[Record]:
-        return map(self._restored, self._journal.read(after, upto))
+        return map(self._restored, self.journal.read(after, upto))
 
     def decision(self, position: int) -> Record:
-        return self._restored(self._journal.decision(position))
+        return self._restored(self.journal.decision(position))
 
     def of_kind(self, kind: Any, after: int = 0) -> list[Record]:
-        return self._journal.of_kind(kind, after)
+        return self.journal.of_kind(kind, after)
 
     def model(self, sha256: str) -> bytes:
         raise AssertionError("the reference learns every model by itself")
@@ -71,29 +71,35 @@ class _Whole:
         return record._replace(body=body | self._restore(record.event_id or ""))
 
 
+class Fold:
+    """One learner that reads a journal from its first record on."""
+
+    def __init__(self, journal: SqliteJournal, restore: Restore | None = None) -> None:
+        targets = {record.body["position"] for record in journal.of_kind("rollback") if record.body}
+        self._source = _Whole(journal, restore)
+        first = next(self._source.read())
+        assert first.position == 1, "the first record is not kept"
+        self.learner = Learner.begin(self._source, first, snapshots=targets)
+
+    def read(self, journal: SqliteJournal, positions: Iterable[int] = ()) -> dict[int, State]:
+        """Goes on to the end of the journal. Gives the states after so many records, and the last one."""
+        self._source.journal = journal
+        learner = self.learner
+        wanted = {*positions, journal.last()[0]}
+        found = {learner.position: State.of(learner)} if learner.position in wanted else {}
+        for record in self._source.read(learner.position):
+            assert record.position == learner.position + 1, f"a gap after {learner.position}"
+            assert record.time >= learner.time, f"time goes back at {record.position}"
+            learner.apply(record)
+            if record.position in wanted:
+                found[record.position] = State.of(learner)
+        return found
+
+
 def undisturbed(path: str | Path, restore: Restore | None = None) -> State:
     """The state after the last record."""
     with closing(SqliteJournal(path)) as journal:
-        end = journal.last()[0]
-        return states(journal, {end}, restore)[end]
-
-
-def states(journal: SqliteJournal, positions: set[int], restore: Restore | None = None) -> dict[int, State]:
-    """The states after so many records each, by one pass from the first record."""
-    targets = {record.body["position"] for record in journal.of_kind("rollback") if record.body}
-    source = _Whole(journal, restore)
-    records = source.read()
-    first = next(records)
-    assert first.position == 1, "the first record is not kept"
-    learner = Learner.begin(source, first, snapshots=targets)
-    found = {1: State.of(learner)} if 1 in positions else {}
-    for record in records:
-        assert record.position == learner.position + 1, f"a gap after {learner.position}"
-        assert record.time >= learner.time, f"time goes back at {record.position}"
-        learner.apply(record)
-        if record.position in positions:
-            found[record.position] = State.of(learner)
-    return found
+        return Fold(journal, restore).read(journal)[journal.last()[0]]
 
 
 def recovered(journal: SqliteJournal) -> dict[int, State]:
@@ -111,9 +117,14 @@ def recovered(journal: SqliteJournal) -> dict[int, State]:
 def check(path: str | Path, restore: Restore | None = None) -> dict[int, State]:
     """Asserts that a journal is whole: no gaps, and every generation is what the records before it make. Gives them."""
     with closing(SqliteJournal(path)) as journal:
-        assert journal._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        kept = recovered(journal)
-        expected = states(journal, {one.position for one in kept.values()} | {journal.last()[0]}, restore)
-        for generation, state in kept.items():
-            assert state == expected[state.position], f"generation {generation} is not what the records make"
+        return check_open(journal, Fold(journal, restore))
+
+
+def check_open(journal: SqliteJournal, fold: Fold) -> dict[int, State]:
+    """The same. The fold is at the end of the journal then."""
+    assert journal._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    kept = recovered(journal)
+    expected = fold.read(journal, {one.position for one in kept.values()})
+    for generation, state in kept.items():
+        assert state == expected[state.position], f"generation {generation} is not what the records make"
     return kept

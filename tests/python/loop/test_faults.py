@@ -73,8 +73,8 @@ def check_boundaries(folder, shim, *arguments):
 
 
 def test_a_fault_at_any_boundary_leaves_one_generation_or_the_next(tmp_path, shim):
-    found = check_boundaries(tmp_path, shim, "--points", "25")
-    assert found["points"] == 25
+    found = check_boundaries(tmp_path, shim, "--points", "20")
+    assert found["points"] == 20
 
 
 @pytest.mark.slow
@@ -218,7 +218,9 @@ def test_processes_that_make_the_same_journal_agree_on_one(tmp_path):
     script = """
 import os, sys, time
 from vw_fastcb import Loop
-for number in range(8):
+from vw_fastcb.loop.fingerprint import fingerprint
+fingerprint()  # it takes a while, and children inherit it
+for number in range(4):
     path = f"{sys.argv[1]}/{number}.db"
     start = time.monotonic() + 0.005
     for i in range(3):
@@ -231,7 +233,7 @@ for number in range(8):
     assert [os.wait()[1] for _ in range(3)] == [0] * 3
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)
-    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(f"{number}.db" for number in range(8))
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(f"{number}.db" for number in range(4))
     for path in tmp_path.iterdir():
         with closing(SqliteJournal(path)) as journal:
             assert Counter(one.kind for one in journal.read()) == {"settings": 1, "decision": 3}
@@ -415,20 +417,20 @@ def test_a_model_with_missing_bytes_is_refused(tmp_path):
 
 def test_the_lease_is_held_during_a_checkpoint_that_takes_longer_than_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "_MODEL_PART", 100)
-    with open_loop(tmp_path, lease="200ms", checkpoint_every="1h") as loop:
+    with open_loop(tmp_path, lease="1s", checkpoint_every="1h") as loop:
         play(loop, 0, 20)
-        with Loop.open(tmp_path / "loop.db", lease="200ms") as other:
+        with Loop.open(tmp_path / "loop.db", lease="1s") as other:
             worker = loop._worker
             real = worker.journal.checkpoint_tasks
 
             def slowly(new):
                 for task in real(new):
-                    time.sleep(0.03)
+                    time.sleep(0.1)
                     yield task
 
             worker.journal.checkpoint_tasks = slowly
             began = time.monotonic()
             loop.checkpoint()
-            assert time.monotonic() - began > 0.4
+            assert time.monotonic() - began > 1.1
             assert loop.status().role == "learner"
             assert other.status().role == "decider"

@@ -125,16 +125,16 @@ def test_a_copy_is_whole_while_the_file_alone_is_not(tmp_path):
     assert (found.learned, found.decisions) == (50, 50)
 
 
-def test_a_copy_believes_that_its_learner_runs_until_it_is_told_otherwise(tmp_path):
+def test_a_copy_learns_at_once(tmp_path):
     with open_loop(tmp_path) as loop:
         play(loop, 10)
-        with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
-            journal.copy_to(tmp_path / "copy.db")
+        loop.copy_to(tmp_path / "copy.db")
+        with pytest.raises(FileExistsError, match="is there already"):
+            loop.copy_to(tmp_path / "copy.db")
         with Loop.open(tmp_path / "copy.db") as copy:
-            assert copy.status().role == "decider"
-        with Loop.open(tmp_path / "copy.db", take_over=True) as copy:
             assert copy.status().role == "learner"
             assert copy.status().learned == 10
+        assert loop.status().role == "learner"
 
 
 def test_probabilities_of_another_engine_are_compared_within_a_tolerance_and_its_models_not(tmp_path, monkeypatch):

@@ -472,8 +472,9 @@ def test_a_loop_says_what_it_is(tmp_path):
             assert repr(other).endswith("decides>")
             assert other.status().counts["late"] == 0
     assert repr(loop) == "<Loop, closed>"
+    open_loop(tmp_path, "other.db").close()
     with pytest.raises(SettingsDiffer, match=r"actions is \['0', '1'\]; expected"):
-        Loop.open(tmp_path / "loop.db", actions=2)
+        Loop.open(tmp_path / "other.db", actions=2)
     with pytest.raises(TypeError, match=r"expected Loop\.open"):
         Loop(tmp_path / "loop.db")
 

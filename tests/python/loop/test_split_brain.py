@@ -43,7 +43,7 @@ def _answers(member):
 def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_path, is_saving):
     path = tmp_path / "loop.db"
     Loop.open(path, **SETTINGS).close()
-    options = {"lease": "300ms", "checkpoint_every": "1h", "keep_generations": 100}
+    options = {"lease": "2s", "checkpoint_every": "1h", "keep_generations": 100}
     a = Member(path, pause=0.005 if is_saving else 0, part=40, **options)
     b = Member(path, part=40, **options)
     try:
