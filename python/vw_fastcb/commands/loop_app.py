@@ -108,6 +108,11 @@ def export(  # noqa: PLR0917, typer gives them by name
 
     if dsjson is None and parquet is None and model is None:
         raise typer.BadParameter("nothing to write was named. Give --dsjson, --parquet or --model, or several.")
+    if Path("-") in (parquet, model):
+        raise typer.BadParameter("only --dsjson can be -, standard output; name a file for the others.")
+    files = [os.path.realpath(one) for one in (dsjson, parquet, model) if one is not None]
+    if len(set(files)) < len(files):
+        raise typer.BadParameter("two files have the same name; expected a name of its own for each.")
     if dsjson == Path("-") and as_json:
         raise typer.BadParameter("--dsjson - and --json would both print; leave one out.")
     raise typer.Exit(

@@ -632,6 +632,8 @@ WRONG = [
     (["export", "no.db", "--dsjson", "t"], 1, "there is no journal 'no.db'"),
     (["export", "loop.db"], 2, "Give --dsjson, --parquet or --model"),
     (["export", "loop.db", "--dsjson", "-", "--json"], 2, "would both print"),
+    (["export", "loop.db", "--parquet", "-"], 2, "only --dsjson can be -"),
+    (["export", "loop.db", "--parquet", "t", "--model", "./t"], 2, "two files have the same name"),
     (["export", "loop.db", "--dsjson", "no/t"], 1, "there is no folder 'no' for 't'"),
     (["export", "loop.db", "--parquet", "folder"], 1, "'folder' is a folder"),
     (["export", "text", "--dsjson", "-"], 1, "damaged, or not a journal"),
