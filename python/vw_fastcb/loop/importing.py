@@ -394,6 +394,9 @@ def _seen(row: Mapping[str, Any], number: int, settings: LoopSettings) -> _Seen 
     if pmf is None or len(pmf) != count or not all(one is not None and 0 <= one <= 1 for one in pmf):
         raise ValueError(f"its pmf is {pmf!r}; expected {count} probabilities.")
     action = settings.model.action_number(row["action"], count)
+    names = settings.model.action_names
+    if table is None and names is not None and row.get("name") not in (None, names[action]):
+        raise ValueError(f"it calls action {action} {row['name']!r}; expected {names[action]!r}.")
     if row.get("action_ids") is not None:
         body["action_ids"] = [checked_id(one, "an action id") for one in row["action_ids"]]
     if row.get("excluded"):

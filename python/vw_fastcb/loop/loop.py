@@ -51,7 +51,7 @@ class Loop:
     """A bandit that runs: it decides, logs, joins late rewards, learns, and goes on after a crash.
 
     Everything is in one file, the journal. A decision or a reward is durable when the call returns. The model is a
-    function of the journal alone: after a crash it is the one that it would have been without.
+    function of the journal alone: after a crash you get exactly the model you would have had without it.
 
     Any number of threads may use one loop, and any number of processes may open one file. The first one learns; the
     others decide from its newest checkpoint, and one of them takes over when it ends.
@@ -109,15 +109,15 @@ class Loop:
     ) -> Loop:
         """Opens a journal, or makes a new one.
 
-        A journal that is there goes on with the settings that it was made with. Where others are given, they are
-        refused, with the difference, unless `change` is set.
+        An existing journal keeps its settings. Different ones raise SettingsDiffer unless `change=True`. Settings that
+        you leave out show as `unset`: the journal's own count.
 
         Args:
             journal: The file.
             actions: The names of the actions, or their number; None where each decision brings its own actions with
                 features.
             wait: How long a decision waits for its rewards: "10min" unless given.
-            default_reward: What an event learns for which no reward came; None learns nothing from it.
+            default_reward: The reward to learn for an event that received none; None learns nothing from it.
             default_cost: The same, in a loop of costs.
             aggregation: Which reward counts. "first" is learned as soon as it comes; "last", "sum", "mean", "min" and
                 "max" when the wait is over.
@@ -125,7 +125,7 @@ class Loop:
             cost_range: The lowest and the highest cost.
             retired: Actions that are never drawn.
             retention: How long records are kept; None keeps them for ever.
-            objective: As of `FastCB`, and so are those that follow, up to `vw_args`.
+            objective: This and the following, up to `vw_args`, are settings of `FastCB`.
             allocation: See `FastCB`.
             gamma_scale: See `FastCB`.
             gamma_exponent: See `FastCB`.
@@ -150,7 +150,7 @@ class Loop:
             The loop. Close it, or use it in a `with` statement.
 
         Raises:
-            SettingsDiffer: Other settings than the journal's, and `change` is not set.
+            SettingsDiffer: Settings differ from the journal's, and `change` is not set.
             JournalRefused: The file is not a journal, is damaged, is from a newer version, or cannot be written to.
             ValueError: A setting is wrong.
 
@@ -230,7 +230,8 @@ class Loop:
             action_ids: Names of these actions.
             exclude: Actions that may not be drawn this time, by number or name. The allocation runs over the others.
             event_id: The id that rewards are reported with, at most 256 characters; made at random unless given.
-            activate: False where `activate` will say whether the decision was used. Without it nothing is learned.
+            activate: False if the decision may turn out unused. Nothing is learned unless you then call
+                `loop.activate(event_id)`.
 
         Returns:
             The action, its probability and the event id.
@@ -275,7 +276,7 @@ class Loop:
         return LoopDecision.of(draft.record, settings.action_names)
 
     def activate(self, event_id: str | int) -> None:
-        """Says that a decision made with `activate=False` was used.
+        """Says that a decision made with `activate=False` was used. Nothing is learned from it unless you do.
 
         Args:
             event_id: The id of the decision.

@@ -141,7 +141,8 @@ class Worker:
         if self._upkeep.is_alive():
             self._upkeep.join()
         try:
-            self._is_closing = True
+            with contextlib.suppress(LoopError):
+                self.submit([_Call(self._stop_answering)])
             if self.problem is None and self.is_learner:
                 with contextlib.suppress(Fenced):
                     self.checkpoint()
@@ -151,6 +152,9 @@ class Worker:
             self.journal.close()
             with self._state:
                 self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
+
+    def _stop_answering(self) -> None:
+        self._is_closing = True
 
     def _end(self) -> None:
         """The last thing between two commits: whoever comes later is refused."""

@@ -326,6 +326,15 @@ def test_arrays_are_exported_and_imported(tmp_path):
     assert told("import", tmp_path / "d.db", *lines)["sha256"] == sha
 
 
+def test_a_table_of_which_nothing_can_be_taken_makes_no_journal(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({"hour": 1})
+    told("export", tmp_path / "loop.db", "--parquet", tmp_path / "t.parquet")
+    said = refused("import", tmp_path / "new.db", "--parquet", tmp_path / "t.parquet", "--actions", "a,b,c,d")
+    assert "none of 1 events can be taken; the first, 1: it calls action" in said
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_a_part_can_be_exported_by_position_and_by_time(tmp_path):
     path = tmp_path / "loop.db"
     with open_loop(tmp_path, clock=(clock := Clock(1_714_564_800_000))) as loop:  # 2024-05-01T12:00Z

@@ -359,3 +359,11 @@ def test_the_program_learns_what_it_was_given_once_more(tmp_path):
     assert (tmp_path / "once.vw").read_bytes() != (tmp_path / "twice.vw").read_bytes()
     both = learned(tmp_path / "both.vw", log)
     assert both.sha256 == learned(tmp_path / "one.vw", tmp_path / "once.dsjson").sha256
+
+
+def test_a_log_of_rewards_says_which_flags_it_needs(tmp_path):
+    lines = [json.dumps({**json.loads(line), "_label_cost": -1.0}) + "\n" for line in log_lines(10)]
+    log = write(tmp_path / "log.dsjson", lines)
+    said = refused_logs(log, "--model", tmp_path / "m.vw")
+    assert "--flags '--cb_min_cost -1 --cb_max_cost 0'" in said
+    assert f"remove {tmp_path / 'm.vw'} and {tmp_path / 'm.vw'}.state" in said
