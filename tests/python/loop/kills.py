@@ -212,6 +212,8 @@ class Run:
         self.unanswered: dict[str, bool] = {}
         self.killed: Counter[str] = Counter()
         self.started = 0
+        self.silence = 0.0  # the longest time without a decision, in seconds
+        self.heard_at = time.monotonic()
         self.selector = selectors.DefaultSelector()
         fingerprint()  # it takes a while, and children inherit it
 
@@ -315,6 +317,8 @@ class Run:
         elif what == "decision":
             event_id, action, probability, child.learns = said
             child.asked.pop(event_id, None)
+            self.silence = max(self.silence, time.monotonic() - self.heard_at)
+            self.heard_at = time.monotonic()
             self.acknowledged.append(("decision", event_id, action, probability))
             if len(self.children) > 1 and self.dice.random() < 0.2:
                 self._tell(self.dice.choice(self.children), "reward", event_id, "x" if said[1] else None)
@@ -377,6 +381,7 @@ def check(run: Run) -> dict[str, Any]:
     return {
         "kills": dict(run.killed),
         "processes": run.started,
+        "silence": round(run.silence, 2),
         "acknowledged": found,
         "records": len(records),
         "takeovers": epoch,
