@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from vw_fastcb.loop.files import sync_folder
 from vw_fastcb.loop.journal import (
     Checkpoint,
     Conflict,
@@ -622,7 +623,7 @@ class SqliteJournal:
                 self._fill_new(draft, first)
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
                 os.link(draft, self.path)
-            _sync_folder(folder)
+            sync_folder(folder)
         except OSError as problem:
             raise JournalRefused(f"the journal {name!r} cannot be made: {problem.strerror or problem}.") from problem
         finally:
@@ -866,35 +867,6 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 def _files(path: Path) -> list[Path]:
     return [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _before_fork() -> None:
-    _one_fork.acquire()
-    _forking.extend(_open_journals)
-    for journal in _forking:
-        journal.before_fork()
-
-
-def _after_fork(in_child: bool) -> None:
-    for journal in _forking:
-        journal.after_fork(in_child=in_child)
-    _forking.clear()
-    _one_fork.release()
-
-
-os.register_at_fork(
-    before=_before_fork,
-    after_in_parent=lambda: _after_fork(in_child=False),
-    after_in_child=lambda: _after_fork(in_child=True),
-)
 
 
 def now() -> int:
