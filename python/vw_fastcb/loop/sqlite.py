@@ -869,6 +869,27 @@ def _files(path: Path) -> list[Path]:
     return [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
 
 
+def _before_fork() -> None:
+    _one_fork.acquire()
+    _forking.extend(_open_journals)
+    for journal in _forking:
+        journal.before_fork()
+
+
+def _after_fork(in_child: bool) -> None:
+    for journal in _forking:
+        journal.after_fork(in_child=in_child)
+    _forking.clear()
+    _one_fork.release()
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=lambda: _after_fork(in_child=False),
+    after_in_child=lambda: _after_fork(in_child=True),
+)
+
+
 def now() -> int:
     """The machine's time in milliseconds."""
     return time.time_ns() // 1_000_000
