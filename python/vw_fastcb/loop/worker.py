@@ -374,6 +374,8 @@ class Worker:
                 raise
 
     def _checkpoint(self) -> int:
+        if self._lease is not None:  # another process may have taken it, and nothing was written here since
+            self.submit([Task(lambda: None, self._lease)])
         with self.view():
             learner, lease = self._learner, self._lease
             if learner is None or lease is None:
