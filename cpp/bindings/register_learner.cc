@@ -76,7 +76,7 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   double* const p = pmf.mutable_data();
   double* const y = predictions.mutable_data();
   size_t action = 0;
-  const double gamma = self.locked(
+  const double gamma = self.locked_for_event(events, count,
       [&](array_learner& learner)
       {
         self.predict(events, 0, p, y, mask.empty() ? nullptr : mask.data());
@@ -108,7 +108,9 @@ void learn_one(shared_learner& self, const py::handle& context, const py::handle
     events.actions.features = features->features;
     if (alone || !self.scores_before_learning) { place = 0; }
   }
-  self.locked([&](array_learner& learner) { learner.learn(events.contexts, events.actions, 0, place, cost, weight); });
+  const auto count = self.fixed_actions > 0 ? 1 : events.actions.features.rows();
+  self.locked_for_event(events, count,
+      [&](array_learner& learner) { learner.learn(events.contexts, events.actions, 0, place, cost, weight); });
   self.remember(row, features ? &*features : nullptr);
 }
 
