@@ -48,6 +48,7 @@ _LOG_PAGES = 1000
 _PATIENCE = 30.0  # seconds that a writer waits for other processes
 _MODEL_PART = 1 << 16  # bytes in a row
 _ROWS_AT_ONCE = 200  # in a transaction that others wait for
+_PARTS_AT_ONCE = 8  # of a model that is dropped
 _READ_AT_ONCE = 1000  # in a read, which keeps SQLite from using its write-ahead log again
 
 # Windows and dead letters say between which generations they are part of the join state: a checkpoint writes what
@@ -118,6 +119,7 @@ _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERTS = [_INSERT + ", (?, ?, ?, ?, ?, ?, ?, ?)" * more for more in range(64)]  # of 1 row, 2 rows, ...
+_WIPED = "PRAGMA secure_delete = ON"  # what was erased is gone from the file
 _INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 
 _holders = itertools.count(1)
@@ -407,15 +409,16 @@ class SqliteJournal:
         if self._is_staged:
             yield Task(self._drop_unfinished)
         self._is_staged = True
-        for part, start in enumerate(range(0, len(new.model), _MODEL_PART)):
-            row = (new.checkpoint.sha256, part, new.model[start : start + _MODEL_PART])
+        content = memoryview(new.model)  # not copied
+        for part, start in enumerate(range(0, len(content), _MODEL_PART)):
+            row = (new.checkpoint.sha256, part, content[start : start + _MODEL_PART])
             yield Task(lambda row=row: self._write_model(row, new.checkpoint.generation))  # type: ignore[misc]
         for start in range(0, len(new.rows), _ROWS_AT_ONCE):
             rows = new.rows[start : start + _ROWS_AT_ONCE]
             yield Task(lambda rows=rows: self._write_windows(rows, new.checkpoint.generation))  # type: ignore[misc]
         yield Task(lambda: self._write_generation(new))
 
-    def _write_model(self, row: tuple[str, int, bytes], generation: int) -> None:
+    def _write_model(self, row: tuple[str, int, memoryview], generation: int) -> None:
         self._check_next(generation)
         self._db.execute(_INSERT_MODEL, row)
 
@@ -448,7 +451,8 @@ class SqliteJournal:
         newest = self._newest_generation()
         self._db.execute("DELETE FROM window WHERE since > ?", (newest,))
         self._db.execute("UPDATE window SET until = NULL WHERE until > ?", (newest,))
-        self._db.execute(f"DELETE FROM model WHERE {_UNUSED}")
+        with _unwiped(self._db):
+            self._db.execute(f"DELETE FROM model WHERE {_UNUSED}")
         self._is_staged = False
 
     def _newest_generation(self) -> int:
@@ -472,8 +476,20 @@ class SqliteJournal:
             oldest = checkpoints[-keep:][0] if checkpoints else None
             if oldest is None:
                 return
-        for one in checkpoints[:-keep]:
+            gone = checkpoints[:-keep]
+            parts = "SELECT count(*) FROM model WHERE sha256 = ?"
+            pieces = {one.sha256: -(-_number(db, parts, one.sha256) // _PARTS_AT_ONCE) for one in gone}
+            windows = _number(db, "SELECT count(*) FROM window WHERE until <= ?", oldest.generation) if gone else 0
+        self._is_staged = self._is_staged or bool(gone)
+        for one in gone:
             yield Task(lambda one=one: self._drop_generation(one, oldest))  # type: ignore[misc]
+        for _ in range(0, windows, _ROWS_AT_ONCE):
+            yield Task(self._drop_windows)
+        for sha256, count in pieces.items():
+            for _ in range(count):
+                yield Task(lambda sha256=sha256: self._drop_model(sha256))  # type: ignore[misc]
+        if gone:
+            self._is_staged = False
         if oldest_time is None:
             return
         with self._read() as db:
@@ -492,9 +508,17 @@ class SqliteJournal:
         if one.generation in _rolled_back_to(self._db, oldest_kept.position):
             return
         self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
-        oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
-        self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
-        self._db.execute(f"DELETE FROM model WHERE sha256 = ? AND {_UNUSED}", (one.sha256,))
+
+    def _drop_windows(self) -> None:
+        """Some of those that no generation has any more."""
+        gone = "SELECT rowid FROM window WHERE until <= (SELECT min(generation) FROM generation)"
+        self._db.execute(f"DELETE FROM window WHERE rowid IN ({gone} LIMIT {_ROWS_AT_ONCE})")
+
+    def _drop_model(self, sha256: str) -> None:
+        """Some parts of a model, if no generation has it any more."""
+        unused = f"SELECT rowid FROM model WHERE sha256 = ? AND {_UNUSED} LIMIT {_PARTS_AT_ONCE}"
+        with _unwiped(self._db):
+            self._db.execute(f"DELETE FROM model WHERE rowid IN ({unused})", (sha256,))
 
     def _drop_records(self, upto: int) -> None:
         # A change of settings that learns the journal again must find the same records after a crash.
@@ -755,11 +779,21 @@ def _connect(path: Path, is_fixed: bool = False) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
-        db.execute("PRAGMA secure_delete = ON")  # what was erased is gone from the file
+        db.execute(_WIPED)
     except BaseException:
         db.close()
         raise
     return db
+
+
+@contextlib.contextmanager
+def _unwiped(db: sqlite3.Connection) -> Iterator[None]:
+    """Lets go of models without writing zeros over them: they are large, and no place for what can be erased."""
+    db.execute("PRAGMA secure_delete = FAST")
+    try:
+        yield
+    finally:
+        db.execute(_WIPED)
 
 
 def _begin(db: sqlite3.Connection) -> None:
@@ -899,6 +933,10 @@ def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
             return
         yield from map(_record, rows)
         after = rows[-1][0]
+
+
+def _number(db: sqlite3.Connection, query: str, *values: Any) -> int:
+    return int(db.execute(query, values).fetchone()[0] or 0)
 
 
 def _last(db: sqlite3.Connection) -> tuple[int, int]:
