@@ -290,7 +290,7 @@ class Worker:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
         newest, content = self._newest_model()
         if newest is None:
-            first = Learner.begin(self.journal, next(self.journal.read()))
+            first = Learner.begin(self.journal, next(self.journal.read(0, 1)))
             view = View(first.model, first.settings, 0, first.position)
         elif self._view is not None and self._view.generation == newest.generation:
             return
@@ -344,7 +344,7 @@ class Worker:
             learner = Learner.at(source, newest, self.journal.windows(newest.generation))
             self._generation, self._saved_position = newest.generation, newest.position
         else:
-            learner = Learner.begin(source, next(self.journal.read()))
+            learner = Learner.begin(source, next(self.journal.read(0, 1)))
             self._generation = self._saved_position = 0
         for record in source.read(learner.position):
             learner.apply(record)
