@@ -206,7 +206,8 @@ def main() -> None:
     ]
     print("\n".join(lines))
     if given.report is not None:
-        command = f"python benchmarks/loop/speed.py --events {given.events} --rounds {given.rounds} --seconds {given.seconds:g}"
+        how = f"--events {given.events} --rounds {given.rounds} --seconds {given.seconds:g}"
+        command = f"python benchmarks/loop/speed.py {how}"
         given.report.write_text(f"# Speed of the loop\n\nMade by `{command}`.\n\n" + "\n".join(lines) + "\n")
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
 

@@ -192,14 +192,14 @@ class Worker:
             _refuse([item for item in items if isinstance(item, Draft)], _closed())
             items = [item for item in items if not isinstance(item, Draft)]
         try:
-            self._call([item for item in items if isinstance(item, _Call)])
+            self._call([item for item in items if isinstance(item, _Call)])  # which may take long
             drafts = [item for item in items if isinstance(item, Draft)]
             self._served += len(drafts)
             tasks = self._timely([item for item in items if isinstance(item, Task)])
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self._renewal())
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
-            written = self.journal.write(drafts, tasks, self._lease, known)
+            written = self.journal.write(drafts, tasks, self._lease, known, self._commits.let_go)
         except LoopError as problem:
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
@@ -214,6 +214,7 @@ class Worker:
 
     def _call(self, calls: list[_Call]) -> None:
         for call in calls:
+            self._commits.let_go()
             try:
                 call.run()
             except JournalFailed:
