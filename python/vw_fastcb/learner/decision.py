@@ -122,7 +122,7 @@ class Decision:
         if predicted.shape != pmf.shape:
             raise ValueError(f"predicted is {logged['predicted']!r}; expected {len(pmf)} numbers, one for each action.")
         action, probability, gamma = logged["action"], logged["probability"], logged.get("gamma")
-        if not isinstance(action, numbers.Integral) or isinstance(action, bool):
+        if not isinstance(action, (int, np.integer)) or isinstance(action, bool):
             raise ValueError(f"action is {action!r}; expected a whole number, counted from 0.")
         if not 0 <= action < len(pmf):
             raise ValueError(f"action {action} is unknown; expected 0 to {len(pmf) - 1}.")
