@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
 
+_AWAKE = 2  # callers that are woken at once; with one alone, a thread that computes would come between any two
 
-class _Gate:
-    """Lets many threads go on with one call to the system, where each lock would be one, and a switch of threads."""
+
+class _Caller:
+    """A thread that hands in items. It waits once, for somebody to wake it."""
+
+    __slots__ = ("is_asleep", "wakes")
 
     def __init__(self) -> None:
-        self._events = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_CLOEXEC)
+        self.is_asleep = False
+        self.wakes = threading.Lock()
+        self.wakes.acquire()
 
-    def wait(self) -> None:
-        os.eventfd_read(self._events)
-
-    def open_for(self, threads: int) -> None:
-        os.eventfd_write(self._events, threads)
-
-    def __del__(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):
-            os.close(self._events)
+    def wake(self) -> None:
+        """May be called again by whoever was interrupted here."""
+        if self.is_asleep and self.wakes.locked():
+            self.wakes.release()
+        self.is_asleep = False
 
 
 class _Batch(Generic[_Item]):
-    """What is committed together. Whoever opens it commits it; the others wait at its gate."""
+    """What is committed together, by the first of its callers."""
 
-    __slots__ = ("followers", "gate", "is_done", "items", "leader", "turn")
+    __slots__ = ("callers", "items")
 
-    def __init__(self, leader: object) -> None:
-        self.leader = leader
+    def __init__(self) -> None:
+        self.callers: list[_Caller] = []
         self.items: list[_Item] = []
-        self.turn = threading.Lock()
-        self.turn.acquire()
-        self.gate: _Gate | None = None
-        self.followers = 0
-        self.is_done = False
 
 
 class SharedCommits(Generic[_Item]):
@@ -49,90 +44,80 @@ class SharedCommits(Generic[_Item]):
     There is no thread for it: a lone caller commits by itself, and of many the first one waiting does. Ctrl-C may come
     anywhere in the main thread, also while it commits for others. They are told, and go on.
 
-    Where another commit follows at once, callers are let go when that one comes to waiting for the disk. Earlier, they
-    would only keep the interpreter from it, and have nothing left to do while the disk works.
+    Callers whose items were committed are woken a few at a time, each one by one that goes on, and after the last comes
+    the one that commits next. The interpreter runs one thread at a time: more of them would be woken only to wait for
+    it, and whoever committed earlier would do so for the few that had come back.
 
     Args:
         commit: Commits items of one or more callers. Outcomes are set on the items.
-        interrupted: Told of items whose caller was interrupted, and whether they were being committed.
+        interrupted: Told of items that were being committed when their committer was interrupted.
     """
 
-    def __init__(self, commit: Callable[[list[_Item]], None], interrupted: Callable[[list[_Item], bool], None]) -> None:
+    def __init__(self, commit: Callable[[list[_Item]], None], interrupted: Callable[[list[_Item]], None]) -> None:
         self._commit = commit
         self._interrupted = interrupted
         self._mutex = threading.Lock()
-        self._current: _Batch[_Item] | None = None  # its leader commits it, or is about to
         self._open: _Batch[_Item] | None = None  # takes more items
-        self._held: list[_Batch[_Item]] = []  # done; their callers are let go by the next leader
-
-    def let_go(self) -> None:
-        """To be called by what commits, before it waits for anything."""
-        if self._held:
-            with self._mutex:
-                self._let_go()
+        self._current: _Batch[_Item] | None = None  # is being committed
+        self._done: list[_Caller] = []  # are to go on, the first one last
+        self._awake: list[_Caller] = []  # go on, or commit
 
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
-        caller = object()
+        caller = _Caller()
         try:
-            batch, has_to_wait = self._join(caller, items)
-            if batch.leader is not caller:
-                assert batch.gate is not None
-                batch.gate.wait()
-                return
-            if has_to_wait:
-                batch.turn.acquire()
             with self._mutex:
-                self._open = None  # the batch is complete
-            self._commit(batch.items)
+                batch = self._join(caller, items)
+            if caller.is_asleep:
+                caller.wakes.acquire()
+            if batch.callers[0] is caller:
+                with self._mutex:
+                    self._current, self._open = batch, None
+                self._commit(batch.items)
             with self._mutex:
-                self._finish(batch)
+                self._go_on(caller)
         except BaseException:
-            self._give_up(caller)
+            with self._mutex:
+                self._give_up(caller)
             raise
 
-    def _join(self, caller: object, items: list[_Item]) -> tuple[_Batch[_Item], bool]:
-        with self._mutex:
-            if self._open is None:
-                self._open = _Batch(caller)
-            else:
-                self._open.gate = self._open.gate or _Gate()
-                self._open.followers += 1
-            self._open.items += items
-            if self._current is None:
-                self._current = self._open
-            return self._open, self._current is not self._open
+    def _join(self, caller: _Caller, items: list[_Item]) -> _Batch[_Item]:
+        batch = self._open = self._open or _Batch()
+        batch.callers.append(caller)
+        batch.items += items
+        if self._awake:
+            caller.is_asleep = True
+        else:
+            self._awake = [caller]
+        return batch
 
-    def _finish(self, batch: _Batch[_Item]) -> None:
-        """Lets go whose items were committed, and lets the next leader commit."""
-        if batch.is_done:
+    def _go_on(self, caller: _Caller) -> None:
+        """Wakes those whose items the caller has committed, or the next one of them."""
+        if self._current is not None and self._current.callers[0] is caller:
+            self._done, self._current = self._current.callers[:0:-1], None
+        self._awake = [one for one in self._awake if one is not caller]
+        while self._done and len(self._awake) < _AWAKE:
+            self._awake.append(self._done[-1])
+            self._done.pop()
+        if self._open is not None and not self._awake:
+            self._awake = [self._open.callers[0]]
+        for one in self._awake:
+            one.wake()
+
+    def _give_up(self, caller: _Caller) -> None:
+        """Nobody is to wait for a caller that was interrupted. Items that another one commits stay where they are."""
+        current, opened = self._current, self._open
+        if current is not None and current.callers[0] is caller:
+            try:
+                self._interrupted(current.items)
+            finally:
+                self._go_on(caller)
             return
-        batch.is_done = True
-        self._let_go()
-        self._held.append(batch)
-        if self._current is batch:
-            self._current = self._open
-            if self._current is not None:
-                self._current.turn.release()
-                return
-        self._let_go()
-
-    def _let_go(self) -> None:
-        held, self._held = self._held, []
-        for batch in held:
-            if batch.gate is not None:
-                batch.gate.open_for(batch.followers)
-
-    def _give_up(self, caller: object) -> None:
-        """Nobody is to wait for a leader that was interrupted. Items that another one commits stay where they are."""
-        with self._mutex:
-            self._let_go()
-            for batch in (self._current, self._open):
-                if batch is None or batch.leader is not caller or batch.is_done:
-                    continue
-                if self._open is batch:
-                    self._open = None
-                try:
-                    self._interrupted(batch.items, batch is self._current)
-                finally:
-                    self._finish(batch)
+        for batch in (current, opened):
+            if batch is not None:
+                batch.callers = [one for one in batch.callers if one is not caller]
+        if opened is not None and not opened.callers:
+            self._open = None
+        self._done = [one for one in self._done if one is not caller]
+        if self._current is None:
+            self._go_on(caller)

@@ -184,12 +184,11 @@ class Journal(Protocol):
         tasks: Sequence[Task],
         lease: Lease | None = None,
         known: int = 0,
-        before_waiting: Callable[[], None] = lambda: None,
     ) -> Written:
         """Makes drafts and tasks durable in one commit, and sets what came of each.
 
         Where the lease is lost, the drafts are written all the same, and the tasks are not. With a lease, all records
-        after the position `known` are returned. `before_waiting` is called before it waits for the disk or for others.
+        after the position `known` are returned.
 
         Raises:
             JournalFull: Nothing was written.

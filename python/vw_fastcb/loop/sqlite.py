@@ -215,13 +215,12 @@ class SqliteJournal:
         tasks: Sequence[Task],
         lease: Lease | None = None,
         known: int = 0,
-        before_waiting: Callable[[], None] = lambda: None,
     ) -> Written:
         """One commit. See `Journal`."""
         is_fenced = False
         foreign: list[Record] = []
         self.check()
-        with self._writing, _Transaction(self._db, self.path, before_waiting):
+        with self._writing, _Transaction(self._db, self.path):
             ids = [one.event_id for one in drafts if one.event_id is not None]
             asked = (_HEAD_OF_ONE, ids) if len(ids) == 1 else (_HEAD, (_json(ids),))
             epoch, holder, before, last_time, decisions = self._db.execute(*asked).fetchone()
@@ -243,7 +242,6 @@ class SqliteJournal:
                     task.problem = problem
             if lease is not None and known < before:
                 foreign = list(_records(self._db, known, before))
-            before_waiting()
         if lease is None:
             if is_fenced:
                 self._set_holder(False)
@@ -802,7 +800,7 @@ def _unwiped(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(_WIPED)
 
 
-def _begin(db: sqlite3.Connection, before_waiting: Callable[[], None]) -> None:
+def _begin(db: sqlite3.Connection) -> None:
     """Waits for other processes in steps so small that a busy one cannot keep this one out.
 
     SQLite's own grow to a tenth of a second.
@@ -814,7 +812,6 @@ def _begin(db: sqlite3.Connection, before_waiting: Callable[[], None]) -> None:
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            before_waiting()
             time.sleep(random.uniform(0.0001, 0.0005))
         else:
             return
@@ -845,14 +842,13 @@ def _is_full(folder: Path) -> bool:
 class _Transaction(_Explained):
     """One commit, or nothing."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, before_waiting: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         super().__init__(path)
         self._db = db
-        self._before_waiting = before_waiting
 
     def __enter__(self) -> None:
         try:
-            _begin(self._db, self._before_waiting)
+            _begin(self._db)
         except BaseException as problem:
             _roll_back(self._db)  # Ctrl-C may come when it has begun
             super().__exit__(type(problem), problem, None)

@@ -199,7 +199,7 @@ class Worker:
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self._renewal())
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
-            written = self.journal.write(drafts, tasks, self._lease, known, self._commits.let_go)
+            written = self.journal.write(drafts, tasks, self._lease, known)
         except LoopError as problem:
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
@@ -214,7 +214,6 @@ class Worker:
 
     def _call(self, calls: list[_Call]) -> None:
         for call in calls:
-            self._commits.let_go()
             try:
                 call.run()
             except JournalFailed:
@@ -231,12 +230,11 @@ class Worker:
                 task.problem = Fenced("another process has taken over learning; this one goes on deciding.")
         return [task for task in tasks if task.problem is None]
 
-    def _interrupted(self, items: list[_Item], in_commit: bool) -> None:
+    def _interrupted(self, items: list[_Item]) -> None:
         """Ctrl-C came. Nobody knows whether these were stored; the journal knows everything."""
         _refuse(items, LoopError("the loop was interrupted, and the request may or may not be stored; ask again."))
-        if in_commit:
-            self._learner = self._twin = None
-            self.journal.abandon()
+        self._learner = self._twin = None
+        self.journal.abandon()
 
     def _apply(self, records: Sequence[Record], is_fenced: bool) -> None:
         with self._state:
