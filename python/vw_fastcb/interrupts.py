@@ -38,7 +38,7 @@ class no_interrupt:  # noqa: N801, used as a statement
     def __enter__(self) -> None:
         self._before: list[tuple[int, Any]] = []
         self._came: list[int] = []
-        if threading.current_thread() is not threading.main_thread():  # only that one is ever interrupted
+        if threading.get_ident() != threading.main_thread().ident:  # only that one is ever interrupted
             return
         try:
             for number in _SIGNALS:

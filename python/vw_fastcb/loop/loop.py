@@ -624,6 +624,8 @@ def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
 
 
 def _finite(value: Any, noun: str) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value
     try:
         number = float(value) if is_number(value) and not isinstance(value, (bool, np.bool_)) else math.nan
     except OverflowError:

@@ -255,7 +255,7 @@ class SqliteJournal:
             found = os.stat(self._name)
         except OSError:
             found = None
-        is_there = found is not None and os.path.samestat(found, seen)
+        is_there = found is not None and found.st_ino == seen.st_ino and found.st_dev == seen.st_dev
         if found is None or not is_there or (found.st_size < seen.st_size and self._is_truncated(found.st_size)):
             raise JournalFailed(
                 f"{str(self.path)!r} was removed, replaced or truncated by somebody while it was open; nothing more is "

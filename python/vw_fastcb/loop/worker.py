@@ -188,14 +188,15 @@ class Worker:
         if self.problem is not None:
             _refuse(items, self.problem)
             return
+        drafts, tasks = [item for item in items if type(item) is Draft], []
         if self._is_closing:  # the last checkpoint has everything that was answered
-            _refuse([item for item in items if isinstance(item, Draft)], _closed())
-            items = [item for item in items if not isinstance(item, Draft)]
+            _refuse(drafts, _closed())
+            items, drafts = [item for item in items if type(item) is not Draft], []
         try:
-            self._call([item for item in items if isinstance(item, _Call)])  # which may take long
-            drafts = [item for item in items if isinstance(item, Draft)]
+            if len(drafts) < len(items):
+                self._call([item for item in items if type(item) is _Call])  # which may take long
+                tasks = self._timely([item for item in items if type(item) is Task])
             self._served += len(drafts)
-            tasks = self._timely([item for item in items if isinstance(item, Task)])
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self._renewal())
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
