@@ -21,6 +21,9 @@ struct fastcb_options
   double epsilon() const { return _epsilon; }
   bool for_rewards() const { return _objective == "reward"; }
   bool plain_igw() const { return _allocation == "igw"; }
+  bool second_order() const { return _oracle == "newton"; }
+  uint32_t capacity() const { return _capacity; }
+  double memory() const { return _memory; }
 
   // The flags, declared as VW expects. The two front doors share all but their own flag.
   VW::config::option_group_definition adf_group();
@@ -46,6 +49,9 @@ private:
   std::string _objective;
   std::string _allocation;
   std::string _gamma;
+  std::string _oracle;
+  uint32_t _capacity = 0;
+  float _memory = 0.f;
   std::string _bad_events;
   std::string _cb_type;
 };

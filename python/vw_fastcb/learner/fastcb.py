@@ -433,7 +433,7 @@ class FastCB:
         features: Any = None if engine.settings.n_actions is not None else []
         if engine.settings.n_actions is None and count:
             sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
-            if engine.learner.scores_before_learning:
+            if engine.learner.reads_all_actions:
                 features = ActionSets([rows.copy_of(table) for table in sets.tables], sets.shared, sets.counts)
             else:
                 features = rows.copy_of(sets.pick(actions, ACTIONS_NOUN))

@@ -1,0 +1,100 @@
+#include "newton_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace vw_fastcb
+{
+namespace
+{
+using doubles = double __attribute__((vector_size(DOUBLES_AT_ONCE * sizeof(double))));
+
+doubles load(const double* from)
+{
+  doubles loaded;
+  std::memcpy(&loaded, from, sizeof(loaded));
+  return loaded;
+}
+
+void store(double* to, doubles values) { std::memcpy(to, &values, sizeof(values)); }
+
+double total(doubles sums) { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+
+double dot(const double* x, const double* y, size_t count)
+{
+  doubles even{};
+  doubles odd{};
+  size_t i = 0;
+  for (; i + 2 * DOUBLES_AT_ONCE <= count; i += 2 * DOUBLES_AT_ONCE)
+  {
+    even += load(x + i) * load(y + i);
+    odd += load(x + i + DOUBLES_AT_ONCE) * load(y + i + DOUBLES_AT_ONCE);
+  }
+  if (i < count) { even += load(x + i) * load(y + i); }
+  return total(even + odd);
+}
+}  // namespace
+
+void newton_weights::grow(const std::vector<double>& priors)
+{
+  if (_columns == priors.size()) { return; }
+  const size_t stride = padded(priors.size());
+  std::vector<double> covariance(priors.size() * stride, 0.);
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    std::copy_n(_covariance.begin() + static_cast<std::ptrdiff_t>(i * _stride), _columns,
+        covariance.begin() + static_cast<std::ptrdiff_t>(i * stride));
+  }
+  for (size_t i = _columns; i < priors.size(); ++i) { covariance[i * stride + i] = 1. / priors[i]; }
+  _covariance = std::move(covariance);
+  _columns = priors.size();
+  _stride = stride;
+  _weights.resize(stride, 0.);
+  _direction.resize(stride, 0.);
+}
+
+double newton_weights::score(const double* row) const { return dot(_weights.data(), row, _weights.size()); }
+
+double newton_weights::variance(const double* row)
+{
+  for (size_t i = 0; i < _columns; ++i) { _direction[i] = dot(_covariance.data() + i * _stride, row, _stride); }
+  return std::max(0., dot(_direction.data(), row, _stride));
+}
+
+void newton_weights::step(double by, double shrinkage)
+{
+  for (size_t i = 0; i < _stride; ++i) { _weights[i] -= by * _direction[i]; }
+  const double factor = std::sqrt(shrinkage);  // of both sides: products stay symmetric to the last bit
+  for (auto& direction : _direction) { direction *= factor; }
+  const double* const direction = _direction.data();
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    double* const row = _covariance.data() + i * _stride;
+    const double own = direction[i];
+    for (size_t j = 0; j < _stride; j += DOUBLES_AT_ONCE) { store(row + j, load(row + j) - own * load(direction + j)); }
+  }
+}
+
+void newton_weights::fade(double share, const std::vector<double>& priors)
+{
+  // Both sides of the covariance are scaled, so that it stays one.
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    const double most = 1. / priors[i];
+    const double own = covariance(i, i);
+    _direction[i] = std::sqrt(own > share * most ? most / own : 1. / share);
+  }
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    double* const row = _covariance.data() + i * _stride;
+    for (size_t j = 0; j < _columns; ++j) { row[j] *= _direction[i] * _direction[j]; }
+  }
+}
+
+void newton_weights::set_covariance(size_t row, size_t column, double value)
+{
+  _covariance[row * _stride + column] = value;
+  _covariance[column * _stride + row] = value;
+}
+}  // namespace vw_fastcb
