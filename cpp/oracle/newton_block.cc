@@ -13,6 +13,7 @@ namespace
 constexpr double PRIOR_OF_INTERCEPT = 1.;
 constexpr double PRIOR = 2.;
 constexpr double PRIOR_PER_COLUMN = .1;
+constexpr size_t FEATURES_PER_FULL_ONE = 16;
 constexpr double FARTHEST = 5.;  // deviations from the mean that a value may seem to be away
 
 class byte_writer
@@ -50,7 +51,9 @@ private:
 
 newton_block::newton_block(size_t capacity, double memory)
     : _capacity(capacity)
+    , _most(FEATURES_PER_FULL_ONE * capacity)
     , _share(memory > 0. ? std::exp(-1. / memory) : 1.)
+    , _keys(1, NO_KEY)
     , _priors(1, PRIOR_OF_INTERCEPT)
 {
   count_columns();
@@ -66,8 +69,9 @@ size_t newton_block::admit(uint64_t key)
 {
   const auto known = column_of(key);
   if (known != NOT_HERE || is_full()) { return known; }
+  if (_keys.size() == _capacity + 1) { _keys.resize(padded(_capacity + 1), NO_KEY); }
   _keys.push_back(key);
-  return _column_of[key] = _keys.size();
+  return _column_of[key] = _keys.size() - 1;
 }
 
 void newton_block::multiply_keys(uint64_t by, uint64_t over)
@@ -75,14 +79,15 @@ void newton_block::multiply_keys(uint64_t by, uint64_t over)
   _column_of.clear();
   for (size_t i = 0; i < _keys.size(); ++i)
   {
+    if (_keys[i] == NO_KEY) { continue; }
     _keys[i] = _keys[i] / over * by;
-    _column_of[_keys[i]] = i + 1;
+    _column_of[_keys[i]] = i;
   }
 }
 
 void newton_block::count_columns()
 {
-  const auto features = static_cast<double>(_keys.size());
+  const auto features = static_cast<double>(_column_of.size());
   _priors.resize(columns(), PRIOR + PRIOR_PER_COLUMN * features);
   _seen.resize(columns());
   _centres.resize(padded(columns()), 0.);
@@ -132,7 +137,7 @@ double newton_block::variance(size_t slot, const std::vector<double>& row)
 {
   if (slot >= _slots.size()) { _slots.resize(slot + 1); }
   auto& weights = _slots[slot];
-  weights.grow(_priors);
+  weights.grow(_priors, _capacity + 1);
   if (_share < 1.) { weights.fade(_share, _priors); }
   return weights.variance(row.data());
 }
@@ -150,10 +155,13 @@ double newton_block::raw_weight(size_t slot, size_t column) const
 std::string newton_block::bytes() const
 {
   byte_writer out;
-  out.add(static_cast<uint64_t>(_keys.size()));
+  out.add(static_cast<uint64_t>(_column_of.size()));
   out.add(static_cast<uint64_t>(_slots.size()));
   out.add(_seen.weight);
-  for (const auto key : _keys) { out.add(key); }
+  for (const auto key : _keys)
+  {
+    if (key != NO_KEY) { out.add(key); }
+  }
   for (size_t i = 0; i < columns(); ++i)
   {
     out.add(_priors[i]);
@@ -166,7 +174,8 @@ std::string newton_block::bytes() const
     for (size_t i = 0; i < weights.columns(); ++i)
     {
       out.add(weights.weight(i));
-      for (size_t j = 0; j <= i; ++j) { out.add(weights.covariance(i, j)); }
+      if (i >= weights.full()) { out.add(weights.variance(i)); }
+      for (size_t j = 0; i < weights.full() && j <= i; ++j) { out.add(weights.covariance(i, j)); }
     }
   }
   return std::move(out.bytes);
@@ -179,11 +188,11 @@ void newton_block::set_bytes(const std::string& bytes)
   read._share = _share;
   const auto features = in.next<uint64_t>();
   const auto slots = in.next<uint64_t>();
-  const bool fits = features <= _capacity && features < bytes.size() && slots < bytes.size();
+  const bool fits = features <= _most && features < bytes.size() && slots < bytes.size();
   if (!fits) { throw std::invalid_argument("the oracle's state is of another size"); }
   read._seen.weight = in.next<double>();
   for (uint64_t i = 0; i < features; ++i) { read.admit(in.next<uint64_t>()); }
-  if (read._keys.size() != features) { throw std::invalid_argument("the oracle's state has a feature twice"); }
+  if (read._column_of.size() != features) { throw std::invalid_argument("the oracle's state has a feature twice"); }
   read.count_columns();
   for (size_t i = 0; i < read.columns(); ++i)
   {
@@ -197,11 +206,12 @@ void newton_block::set_bytes(const std::string& bytes)
   {
     const auto columns = in.next<uint64_t>();
     if (columns > read.columns()) { throw std::invalid_argument("the oracle's state has too many weights"); }
-    weights.grow({read._priors.begin(), read._priors.begin() + static_cast<std::ptrdiff_t>(columns)});
+    weights.grow({read._priors.begin(), read._priors.begin() + static_cast<std::ptrdiff_t>(columns)}, _capacity + 1);
     for (size_t i = 0; i < columns; ++i)
     {
       weights.set_weight(i, in.next<double>());
-      for (size_t j = 0; j <= i; ++j) { weights.set_covariance(i, j, in.next<double>()); }
+      if (i >= weights.full()) { weights.set_variance(i, in.next<double>()); }
+      for (size_t j = 0; i < weights.full() && j <= i; ++j) { weights.set_covariance(i, j, in.next<double>()); }
     }
   }
   if (!in.at_end()) { throw std::invalid_argument("the oracle's state goes on after its end"); }

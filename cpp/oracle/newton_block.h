@@ -1,5 +1,5 @@
-// The second-order oracle's block: the columns that came first, standardised as they come, and for each slot a logistic
-// regression on them with a full covariance.
+// The second-order oracle's block: the features that came first, standardised as they come, and for each slot a logistic
+// regression on them. As many as `capacity` have a full covariance, and 15 times as many after them a variance each.
 //
 // Column 0 is the intercept. A feature that is not in an event has the value 0 there.
 #pragma once
@@ -19,16 +19,17 @@ class newton_block
 {
 public:
   static constexpr size_t NOT_HERE = SIZE_MAX;
+  static constexpr uint64_t NO_KEY = UINT64_MAX;  // of the intercept, and of columns that are not used
 
-  // `capacity` is the most features; with `memory` above 0, an event counts 1/e after as many others.
+  // With `memory` above 0, an event counts 1/e after as many others.
   newton_block(size_t capacity, double memory);
 
   // Which column a feature has. It is admitted while there is room.
   size_t column_of(uint64_t key) const;
   size_t admit(uint64_t key);
-  bool is_full() const { return _keys.size() == _capacity; }
-  size_t columns() const { return _keys.size() + 1; }
-  const std::vector<uint64_t>& keys() const { return _keys; }  // of columns 1, 2, ...
+  bool is_full() const { return _column_of.size() == _most; }
+  size_t columns() const { return _keys.size(); }
+  const std::vector<uint64_t>& keys() const { return _keys; }
 
   // Where the places of features in VW's table have moved apart.
   void multiply_keys(uint64_t by, uint64_t over);
@@ -68,6 +69,7 @@ private:
   void refresh_scales();
 
   size_t _capacity;
+  size_t _most;  // features in all
   double _share;
   std::vector<uint64_t> _keys;
   std::unordered_map<uint64_t, size_t> _column_of;

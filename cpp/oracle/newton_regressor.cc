@@ -15,7 +15,7 @@ namespace vw_fastcb
 namespace
 {
 // By evidence; see benchmarks/science/README.md.
-constexpr double PRIOR_OF_REST = 2.;
+constexpr double PRIOR_OF_REST = 4.;
 constexpr double LEAST_CURVATURE = 1e-3;
 
 // What gd keeps of a feature.
@@ -222,7 +222,8 @@ void newton_regressor::fill_table(size_t step, bool with_weights)
   {
     for (size_t column = 0; column < _block.columns(); ++column)
     {
-      const auto key = column == 0 ? intercept_key() : _block.keys()[column - 1];
+      const auto key = column == 0 ? intercept_key() : _block.keys()[column];
+      if (key == newton_block::NO_KEY) { continue; }
       *weights_of(key, slot, step) = with_weights ? finite(_block.raw_weight(slot, column)) : 0.f;
     }
   }

@@ -1,7 +1,7 @@
 // The second-order oracle on VW's examples: --fastcb_oracle newton.
 //
-// The features that came first, as many as the block holds, are standardised and have a full covariance
-// (newton_block.h). All others have a variance each, and their weights lie in VW's own table, in gd's three numbers: the
+// The features that came first, as many as the block holds, are standardised (newton_block.h). All others are taken as
+// they are and have a variance each: words and products, most of which an event lacks. Their weights lie in VW's own table, in gd's three numbers: the
 // weight, the evidence for it, and the largest value. VW saves, prints and merges them as gd's. Both make one step
 // together, so that their sum does not go too far.
 #pragma once

@@ -36,60 +36,70 @@ double dot(const double* x, const double* y, size_t count)
 }
 }  // namespace
 
-void newton_weights::grow(const std::vector<double>& priors)
+void newton_weights::grow(const std::vector<double>& priors, size_t most_full)
 {
   if (_columns == priors.size()) { return; }
-  const size_t stride = padded(priors.size());
-  std::vector<double> covariance(priors.size() * stride, 0.);
-  for (size_t i = 0; i < _columns; ++i)
+  const size_t full = std::min(priors.size(), most_full);
+  if (full != _full)
   {
-    std::copy_n(_covariance.begin() + static_cast<std::ptrdiff_t>(i * _stride), _columns,
-        covariance.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    const size_t stride = padded(full);
+    std::vector<double> covariance(full * stride, 0.);
+    for (size_t i = 0; i < _full; ++i)
+    {
+      std::copy_n(_covariance.begin() + static_cast<std::ptrdiff_t>(i * _stride), _full,
+          covariance.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    }
+    for (size_t i = _full; i < full; ++i) { covariance[i * stride + i] = 1. / priors[i]; }
+    _covariance = std::move(covariance);
+    _full = full;
+    _stride = stride;
   }
-  for (size_t i = _columns; i < priors.size(); ++i) { covariance[i * stride + i] = 1. / priors[i]; }
-  _covariance = std::move(covariance);
+  _weights.resize(padded(priors.size()), 0.);
+  _direction.resize(_weights.size(), 0.);
+  _variances.resize(_weights.size(), 0.);
+  for (size_t i = std::max(_stride, _columns); i < priors.size(); ++i) { _variances[i] = 1. / priors[i]; }
   _columns = priors.size();
-  _stride = stride;
-  _weights.resize(stride, 0.);
-  _direction.resize(stride, 0.);
 }
 
 double newton_weights::score(const double* row) const { return dot(_weights.data(), row, _weights.size()); }
 
 double newton_weights::variance(const double* row)
 {
-  for (size_t i = 0; i < _columns; ++i) { _direction[i] = dot(_covariance.data() + i * _stride, row, _stride); }
-  return std::max(0., dot(_direction.data(), row, _stride));
+  for (size_t i = 0; i < _full; ++i) { _direction[i] = dot(_covariance.data() + i * _stride, row, _stride); }
+  for (size_t i = _stride; i < _direction.size(); ++i) { _direction[i] = _variances[i] * row[i]; }
+  return std::max(0., dot(_direction.data(), row, _direction.size()));
 }
 
 void newton_weights::step(double by, double shrinkage)
 {
-  for (size_t i = 0; i < _stride; ++i) { _weights[i] -= by * _direction[i]; }
+  for (size_t i = 0; i < _weights.size(); ++i) { _weights[i] -= by * _direction[i]; }
   const double factor = std::sqrt(shrinkage);  // of both sides: products stay symmetric to the last bit
   for (auto& direction : _direction) { direction *= factor; }
   const double* const direction = _direction.data();
-  for (size_t i = 0; i < _columns; ++i)
+  for (size_t i = 0; i < _full; ++i)
   {
     double* const row = _covariance.data() + i * _stride;
     const double own = direction[i];
     for (size_t j = 0; j < _stride; j += DOUBLES_AT_ONCE) { store(row + j, load(row + j) - own * load(direction + j)); }
   }
+  for (size_t i = _stride; i < _variances.size(); ++i) { _variances[i] -= direction[i] * direction[i]; }
 }
 
 void newton_weights::fade(double share, const std::vector<double>& priors)
 {
   // Both sides of the covariance are scaled, so that it stays one.
-  for (size_t i = 0; i < _columns; ++i)
+  for (size_t i = 0; i < _full; ++i)
   {
     const double most = 1. / priors[i];
     const double own = covariance(i, i);
     _direction[i] = std::sqrt(own > share * most ? most / own : 1. / share);
   }
-  for (size_t i = 0; i < _columns; ++i)
+  for (size_t i = 0; i < _full; ++i)
   {
     double* const row = _covariance.data() + i * _stride;
-    for (size_t j = 0; j < _columns; ++j) { row[j] *= _direction[i] * _direction[j]; }
+    for (size_t j = 0; j < _full; ++j) { row[j] *= _direction[i] * _direction[j]; }
   }
+  for (size_t i = _stride; i < _columns; ++i) { _variances[i] = std::min(1. / priors[i], _variances[i] / share); }
 }
 
 void newton_weights::set_covariance(size_t row, size_t column, double value)
