@@ -72,7 +72,10 @@ class FastCB:
         allocation: "reweighted" is FastCB's rule, "igw" SquareCB's.
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events.
         gamma_exponent: See `gamma_scale`.
-        learning_rate: VW's step size.
+        oracle: Who predicts costs. "newton" is of second order: it needs no step size, scales columns itself, and learns
+            fastest. "gd" is VW's own learner. None takes "newton", unless `learning_rate` or a flag in `vw_args` is
+            one of VW's learner.
+        learning_rate: The step size of `oracle="gd"`, 0.5 unless given.
         epsilon: Every action gets at least the probability epsilon / A.
         interactions: Namespaces to multiply; ("xa",) unless given where actions have features, else none.
         bits: The model has 2 ** bits weights. None chooses 18, or as many as the first rows need, up to 24.
@@ -108,7 +111,8 @@ class FastCB:
         allocation: Literal["reweighted", "igw"] = "reweighted",
         gamma_scale: float = 10.0,
         gamma_exponent: float = 0.5,
-        learning_rate: float = 0.5,
+        oracle: Literal["newton", "gd"] | None = None,
+        learning_rate: float | None = None,
         epsilon: float = 0.0,
         interactions: Sequence[str] | None = None,
         bits: int | None = None,
@@ -124,6 +128,7 @@ class FastCB:
         self.allocation = allocation
         self.gamma_scale = gamma_scale
         self.gamma_exponent = gamma_exponent
+        self.oracle = oracle
         self.learning_rate = learning_rate
         self.epsilon = epsilon
         self.interactions = interactions
