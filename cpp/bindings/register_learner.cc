@@ -107,6 +107,7 @@ void learn_one(shared_learner& self, const py::handle& context, const py::handle
     else { features = self.actions.row_of(actions, action); }
     events.actions.features = features->features;
     if (alone || !self.reads_all_actions) { place = 0; }
+    row_reader::check_action(place, features->features.rows());
   }
   self.locked([&](array_learner& learner) { learner.learn(events.contexts, events.actions, 0, place, cost, weight); });
   self.remember(row, features ? &*features : nullptr);

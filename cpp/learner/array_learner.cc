@@ -268,7 +268,7 @@ void array_learner::update(
       [&]
       {
         _context.fill(contexts, row, weight, /*shared=*/!fixed);
-        if (!fixed && reads_all_actions() && weight > 0.f) { see_actions(actions, row); }
+        if (!fixed && _oracle->reads_all_actions() && weight > 0.f) { see_actions(actions, row); }
         if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
         auto& chosen = fixed ? _context.ec : _action.ec;
         chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, /*probability=*/1.f);

@@ -63,18 +63,24 @@ void newton_regressor::find_features(VW::example& ec)
   ec.num_features_from_interactions = 0;
 }
 
+// With -t, VW leaves no room for what only learning needs: keys do not depend on it.
+uint64_t newton_regressor::key_of(uint64_t index) const
+{
+  return (index & _all->weights.dense_weights.mask()) >> _all->weights.stride_shift();
+}
+
 void newton_regressor::read(VW::example& ec, bool admits)
 {
-  const uint64_t mask = _all->weights.dense_weights.mask();
   const uint64_t intercept = intercept_key();
   hide_weights();
   find_features(ec);
+  for (auto& feature : _features) { feature.key = key_of(feature.key); }
   if (admits && !_block.is_full())
   {
     const auto before = _block.columns();
     for (const auto& feature : _features)
     {
-      const auto key = feature.key & mask;
+      const auto key = feature.key;
       if (key != intercept) { _block.admit(key); }
     }
     if (_block.columns() != before)
@@ -89,7 +95,7 @@ void newton_regressor::read(VW::example& ec, bool admits)
   _recent_columns.resize(_features.size());
   for (size_t i = 0; i < _features.size(); ++i)
   {
-    const auto key = _features[i].key & mask;
+    const auto key = _features[i].key;
     if (_recent_keys[i] != key)
     {
       _recent_keys[i] = key;
@@ -101,21 +107,17 @@ void newton_regressor::read(VW::example& ec, bool admits)
   }
 }
 
-uint64_t newton_regressor::room_per_feature() const
-{
-  return static_cast<uint64_t>(_all->reduction_state.total_feature_width) << _all->weights.stride_shift();
-}
-
 // VW's constant is the intercept.
 uint64_t newton_regressor::intercept_key() const
 {
-  return (VW::details::CONSTANT * room_per_feature()) & _all->weights.dense_weights.mask();
+  const auto width = static_cast<uint64_t>(_all->reduction_state.total_feature_width);
+  return key_of((VW::details::CONSTANT * width) << _all->weights.stride_shift());
 }
 
 void newton_regressor::continue_from(const newton_regressor& other)
 {
   _block = other._block;
-  _block.multiply_keys(room_per_feature(), other.room_per_feature());
+  _block.multiply_keys(_all->reduction_state.total_feature_width, other._all->reduction_state.total_feature_width);
   _recent_keys.clear();
 }
 
@@ -127,7 +129,7 @@ void newton_regressor::add_feature(std::vector<feature>& features, float value, 
 float* newton_regressor::weights_of(uint64_t key, size_t slot, size_t step) const
 {
   auto& weights = _all->weights.dense_weights;
-  return weights.data() + ((key + slot * step) & weights.mask());
+  return weights.data() + (((key << weights.stride_shift()) + slot * step) & weights.mask());
 }
 
 void newton_regressor::score(VW::example& ec, size_t step, std::vector<float>& logits)

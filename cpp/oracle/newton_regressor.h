@@ -45,7 +45,7 @@ public:
 private:
   struct feature
   {
-    uint64_t key;  // where its weights begin in VW's table, without the slot's offset
+    uint64_t key;  // the number of its weight in VW's table, without the slot's offset
     float value;
   };
 
@@ -53,7 +53,7 @@ private:
   void read(VW::example& ec, bool admits);
   void find_features(VW::example& ec);
   static void add_feature(std::vector<feature>& features, float value, uint64_t index);
-  uint64_t room_per_feature() const;
+  uint64_t key_of(uint64_t index) const;
   uint64_t intercept_key() const;
   float* weights_of(uint64_t key, size_t slot, size_t step) const;
   void fill_table(size_t step, bool with_weights);
