@@ -22,10 +22,10 @@ help:  ## show this list
 demo: $(VENV)/.built $(VENV)/.installed-bench  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
 
-test: $(VENV)/.built lint  ## the checks and the whole test suite
+test: $(VENV)/.compiled lint  ## the checks and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.built $(VENV)/.installed-all lint  ## the same with the tests that take minutes
+test-all: $(VENV)/.compiled $(VENV)/.installed-all lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
@@ -106,6 +106,12 @@ $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.installed-all: $(VENV)/.installed-dev
+
+# All files that tests import, compiled once, on the processor that the checks leave idle; else each worker of pytest compiles
+# all of them. What is wrong with a test is for pytest to say.
+$(VENV)/.compiled: $(VENV)/.built $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --collect-only -qq -n 0 > $(VENV)/collected.txt 2>&1 || true
+	touch $@
 
 # VW's core is built once more for these flags, about 10 minutes, and kept in the user's cache like the other.
 $(SANITIZE)/.installed: $(SOURCES)

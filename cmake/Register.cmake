@@ -109,6 +109,15 @@ patch_vw(${regressor} "  remove(reg_name.c_str());\n\n  if (0 != rename(start_na
 patch_vw(${regressor} "VW::io::open_file_reader(all_intial[0])" "vw_fastcb::open_model(all_intial[0])")
 patch_vw(${regressor} "VW::io::open_file_reader(initial_regressors[0])" "vw_fastcb::open_model(initial_regressors[0])")
 
+# Models are merged into one that is made from the flags that models keep. The number of bits is none of them, so that stock VW
+# merges models of any other size than 18 bits into one that has learned nothing.
+patch_vw(core/src/merge.cc "  return serializer.str();\n"
+  "  if (workspace.options->was_supplied(\"fastcb\"))
+  {
+    return serializer.str() + \" --bit_precision \" + std::to_string(workspace.initial_weights_config.num_bits);
+  }
+  return serializer.str();\n")
+
 # The Python binding knows a label by its parser, and FastCB's parsers of these labels are its own.
 foreach(label IN ITEMS multiclass_label_parser_global=MULTICLASS cs_label_parser_global=CS cb_label_parser_global=CB
     ccb_label_parser_global=CCB slates::slates_label_parser=SLATES)

@@ -8,5 +8,6 @@ PYBIND11_MODULE(_engine, module)
   vw_fastcb::register_bakeoff(module);
   vw_fastcb::register_cli(module);
   vw_fastcb::register_examples(module);
+  vw_fastcb::register_json(module);
   vw_fastcb::register_learner(module);
 }

@@ -10,5 +10,6 @@ void register_allocation(pybind11::module_& module);
 void register_bakeoff(pybind11::module_& module);
 void register_cli(pybind11::module_& module);
 void register_examples(pybind11::module_& module);
+void register_json(pybind11::module_& module);
 void register_learner(pybind11::module_& module);
 }  // namespace vw_fastcb

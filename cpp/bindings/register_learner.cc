@@ -76,7 +76,7 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   double* const p = pmf.mutable_data();
   double* const y = predictions.mutable_data();
   size_t action = 0;
-  const double gamma = self.locked(
+  const double gamma = self.locked_for_event(events, count,
       [&](array_learner& learner)
       {
         self.predict(events, 0, p, y, mask.empty() ? nullptr : mask.data());
@@ -109,7 +109,9 @@ void learn_one(shared_learner& self, const py::handle& context, const py::handle
     if (alone || !self.reads_all_actions) { place = 0; }
     row_reader::check_action(place, features->features.rows());
   }
-  self.locked([&](array_learner& learner) { learner.learn(events.contexts, events.actions, 0, place, cost, weight); });
+  const auto count = self.fixed_actions > 0 ? 1 : events.actions.features.rows();
+  self.locked_for_event(events, count,
+      [&](array_learner& learner) { learner.learn(events.contexts, events.actions, 0, place, cost, weight); });
   self.remember(row, features ? &*features : nullptr);
 }
 

@@ -53,6 +53,7 @@ public:
       , actions(_learner.action_names(), "action features")
       , fixed_actions(_learner.fixed_actions())
       , reads_all_actions(_learner.reads_all_actions())
+      , _has_interactions(_learner.has_interactions())
       , _draws(random_draws::fresh())
       , _forks(fork_safe_mutex::forks())
   {
@@ -76,19 +77,22 @@ public:
     return locked_without_interpreter(work);
   }
 
+  // For work on one event: with a small one it holds the interpreter. To let it go and get it back takes longer than
+  // the work where other threads wait for it, and the callers' locks are kept meanwhile.
+  template <typename Work>
+  auto locked_for_event(const event_arrays& events, size_t count, Work work)
+  {
+    std::unique_lock<fork_safe_mutex> lock(_mutex, std::defer_lock);
+    if (is_small(events, count) && lock.try_lock()) { return inside(work); }
+    return locked(work);
+  }
+
   // For callers that have let the interpreter go themselves.
   template <typename Work>
   auto locked_without_interpreter(Work work)
   {
     const std::lock_guard<fork_safe_mutex> lock(_mutex);
-    try
-    {
-      return work(_learner);
-    }
-    catch (const bad_event& problem)
-    {
-      throw std::invalid_argument(problem.what());  // Python's ValueError
-    }
+    return inside(work);
   }
 
   // Inside the lock only, as are the next two.
@@ -136,6 +140,33 @@ public:
   }
 
 private:
+  template <typename Work>
+  auto inside(Work work)
+  {
+    try
+    {
+      return work(_learner);
+    }
+    catch (const bad_event& problem)
+    {
+      throw std::invalid_argument(problem.what());  // Python's ValueError
+    }
+  }
+
+  // Whether an event of so many actions takes the engine some microseconds at most.
+  bool is_small(const event_arrays& events, size_t count) const
+  {
+    constexpr size_t FEW = 1 << 13;  // features, those that interactions make included
+    const auto& of_actions = events.actions.features;
+    size_t work = 0;
+    for (size_t a = 0; a < count && work <= FEW; ++a)
+    {
+      const auto width = 1 + events.contexts.width(0) + (of_actions.rows() > 0 ? of_actions.width(a) : 0);
+      work += _has_interactions ? width * width : width;
+    }
+    return work <= FEW;
+  }
+
   // Other threads go on while VW reads a model, which takes a while; but VW makes one workspace at a time.
   static array_learner made_by_vw(const std::vector<std::string>& arguments, const std::optional<py::bytes>& model)
   {
@@ -173,6 +204,7 @@ public:
   const bool reads_all_actions;
 
 private:
+  const bool _has_interactions;
   fork_safe_mutex _mutex;
   random_draws _draws;
   bool _repeatable = false;

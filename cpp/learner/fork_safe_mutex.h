@@ -31,6 +31,7 @@ public:
   static uint64_t forks() { return all().forks.load(std::memory_order_relaxed); }
 
   void lock() { _mutex.lock(); }
+  bool try_lock() { return _mutex.try_lock(); }
   void unlock() { _mutex.unlock(); }
 
 private:

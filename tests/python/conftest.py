@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 
 import pytest
+
+# Before numpy is there, and for all processes that tests start: OpenBLAS starts a thread for each processor, and they
+# spin for longer than many a test takes. Nothing here multiplies matrices.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Properties get many examples where the slow tests run, too. See properties.py."""
     if config.getoption("markexpr") != "not slow":
         os.environ["VW_FASTCB_MANY_EXAMPLES"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: Python need not look through all of it for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import re
 import shlex
@@ -19,11 +20,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bakeoff.cli import fastcb
+from vw_fastcb.commands import terminal
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
+FASTCB = re.compile(
+    r"(?P<fastcb>fastcb [^|&;<>$`\n]+?)(?: \| (?P<reader>[^|\n]+)| > (?P<out>[\w.]+) 2> (?P<err>[\w.]+))?"
+)
 CELL = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -71,17 +77,27 @@ def session(block: str) -> Iterator[tuple[str, list[str]]]:
 def shell(command: str, folder: Path) -> str:
     """Runs a command with this environment's programs first in the path; returns what it printed.
 
-    `fastcb` alone is run in this process, the folder being the current one: its start costs more than what pages ask
-    of it.
+    `fastcb` is run in this process, the folder being the current one: its start costs more than what pages ask of it.
+    It may write into files or into a pipe. It does not say how far it is, however slow the machine.
     """
-    if command.startswith("fastcb ") and not set(command) & set("|&;<>$`\n"):
-        printed = fastcb(*shlex.split(command)[1:], columns=80)
+    if asked := FASTCB.fullmatch(command):
+        with patch.object(terminal, "_EVERY", math.inf):
+            printed = fastcb(*shlex.split(asked["fastcb"])[1:], columns=80)
         assert printed.code == 0, f"{command}\n{printed.out}{printed.err}"
-        return printed.out + printed.err
+        if asked["out"]:
+            (folder / asked["out"]).write_text(printed.out)
+            (folder / asked["err"]).write_text(printed.err)
+            return ""
+        return (_bash(asked["reader"], folder, printed.out) if asked["reader"] else printed.out) + printed.err
+    return _bash(command, folder)
+
+
+def _bash(command: str, folder: Path, given: str | None = None) -> str:
     scripts = sysconfig.get_path("scripts")
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=folder,
+        input=given,
         env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import itertools
 import json
 import math
 import os
@@ -11,7 +12,9 @@ import random
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +190,35 @@ def events(
 def write(path: Path, lines: Iterable[str]) -> Path:
     path.write_text("".join(lines))
     return path
+
+
+def goes_on(step: Callable[[], object], while_in: Callable[[], object]) -> bool:
+    """Whether steps are taken here while a long call runs in another thread.
+
+    A busy machine may let one thread wait for so long that it seems to have stood still, but not five times in a row;
+    behind a lock that the call holds it stands still every time.
+    """
+    return any(_longest_pause(step, while_in) < 0.5 for _ in range(5))
+
+
+def _longest_pause(step: Callable[[], object], while_in: Callable[[], object]) -> float:
+    """The longest time between two steps, as a share of the call's."""
+    times: list[float] = []
+
+    def long_call() -> None:
+        times.append(time.monotonic())
+        while_in()
+        times.append(time.monotonic())
+
+    thread = threading.Thread(target=long_call)
+    thread.start()
+    ticks = []
+    while thread.is_alive():
+        step()
+        ticks.append(time.monotonic())
+    begin, end = times
+    inside = [begin, *(tick for tick in ticks if begin < tick < end), end]
+    return max(after - before for before, after in itertools.pairwise(inside)) / (end - begin)
 
 
 def without_note(model: bytes) -> bytes:

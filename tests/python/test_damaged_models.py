@@ -66,7 +66,7 @@ def model(models: dict[str, Model], request: pytest.FixtureRequest) -> Model:
 
 
 def assert_refused_by_the_program(path: Path, data: Path, *flags: str) -> None:
-    result = run("-i", path, "-t", "-d", data, *flags, timeout=20)
+    result = run("-i", path, "-t", "-d", data, *flags)
     assert result.returncode == 1, f"exit code {result.returncode}: {result.stdout}{result.stderr}"
     assert re.search(rf"\[critical\] vw-fastcb .*({PROBLEM})", result.stdout + result.stderr)
 
@@ -119,7 +119,8 @@ def test_a_model_with_any_byte_of_its_state_altered_is_refused(model: Model, tho
     accepted = []
     positions = range(content.index(MAGIC), len(content))
     for position in positions if thorough else [*positions[:80], *positions[80::47]]:
-        for mask in (0x01, 0x80):
+        # The lowest bit of one byte and the highest of the next; or both of each.
+        for mask in (0x01, 0x80) if thorough else ((0x01, 0x80)[position % 2],):
             path.write_bytes(content[:position] + bytes([content[position] ^ mask]) + content[position + 1 :])
             try:
                 Workspace(arg_list=["-i", str(path), "--quiet"]).finish()

@@ -113,7 +113,7 @@ def test_the_same_seed_gives_the_same_losses_and_another_gives_others(tmp_path, 
     losses = []
     for seed in (1, 1, 2):
         picture = tmp_path / "curves.png"
-        result = fastcb("demo", "--rounds", 60, "--dataset", "wine", "--seed", seed, "--json", "--picture", picture)
+        result = fastcb("demo", "--rounds", 30, "--dataset", "wine", "--seed", seed, "--json", "--picture", picture)
         losses.append([a["loss"] for a in json.loads(result.out)["algorithms"]])
     assert losses[0] == losses[1] != losses[2]
 

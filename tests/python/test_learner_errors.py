@@ -147,6 +147,14 @@ BAD_ONE = {
     "exclude text": (lambda b: b.decide(ROW, exclude="12"), "exclude is '12'; expected a list of actions"),
     "exclude unknown": (lambda b: b.decide(ROW, exclude=[3]), "action 3 is unknown; expected 0 to 2"),
     "exclude all": (lambda b: b.decide(ROW, exclude=[0, 1, 2]), "exclude leaves no action"),
+    "exclude nothing of one": (
+        lambda b: b.predict_proba([ROW, ROW], exclude=[None, [0]]),
+        "exclude is None for event 0; expected a list of actions, empty where none is left out",
+    ),
+    "exclude a fraction of one": (
+        lambda b: b.predict([ROW, ROW], exclude=[[0], 1.5]),
+        r"exclude is 1\.5 for event 1; expected a list of actions",
+    ),
     "an id of another type": (lambda b: b.decide(ROW, event_id=3.5), r"event_id is 3\.5; expected text or a whole"),
     "a reward": (
         lambda b: b.learn_event(ROW, 0, reward=0.5),
@@ -242,3 +250,24 @@ def test_a_decision_of_another_kind_of_learner_is_refused(taught, other):
 def test_flags_that_vw_refuses_are_errors_that_say_why():
     with pytest.raises(RuntimeError, match="--fastcb learns with log loss"):
         FastCB(3, vw_args="--loss_function squared").decide([1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [(None, "None"), ("text", "a value of type str"), (2**64, "a value of type int")]
+)
+def test_a_model_that_is_not_given_as_bytes_is_refused(given, words):
+    with pytest.raises(TypeError, match=f"^{words} was given; expected bytes, as FastCB.to_bytes returns them"):
+        FastCB.from_bytes(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [(None, "None"), (b"model", "a value of type bytes"), (3, "a value of type int")]
+)
+def test_a_model_is_loaded_from_nothing_but_a_path(given, words):
+    with pytest.raises(TypeError, match=f"^{words} was given; expected the path of a model file"):
+        FastCB.load(given)
+
+
+@pytest.mark.parametrize("form", [bytes, bytearray, memoryview])
+def test_a_model_may_be_any_kind_of_bytes(taught, form):
+    assert FastCB.from_bytes(form(taught.to_bytes())).events_ == taught.events_

@@ -476,8 +476,43 @@ def test_a_dictionary_that_is_no_decision_is_refused():
     for no_dictionary in (None, json.dumps(good)):
         with pytest.raises(TypeError, match=r"expected the dictionary that Decision\.to_dict made"):
             Decision.from_dict(no_dictionary)
-    with pytest.raises(ValueError, match="pmf is 'half'; expected numbers"):
-        Decision.from_dict({**good, "pmf": "half"})
+    for wrong, cases in {
+        "pmf": (
+            ("half", "pmf is 'half'; expected numbers"),
+            (["0.5", "0.5"], "pmf is .*; expected numbers"),
+            (0.5, r"pmf is 0\.5; expected a list of probabilities that sum to 1"),
+            (None, "pmf is None; expected a list of probabilities"),
+            ([], r"pmf is \[\]; expected a list of probabilities"),
+            ([[0.5, 0.5]], "expected a list of probabilities"),
+            ([0.5, 0.4], r"pmf is \[0\.5, 0\.4\]; expected a list of probabilities that sum to 1"),
+            ([0.5, 10**400], "pmf is .*; expected numbers"),
+        ),
+        "predicted": (
+            ("x", "predicted is 'x'; expected numbers"),
+            (None, "predicted is None; expected 2 numbers"),
+            ([0.5], r"predicted is \[0\.5\]; expected 2 numbers, one for each action"),
+            ({"a": 1}, "predicted is {'a': 1}; expected numbers"),
+        ),
+        "gamma": (("ten", "gamma is 'ten'; expected a number"), ([1], "gamma is"), (True, "gamma is True")),
+        "event_id": (
+            ([1], r"event_id is \[1\]; expected text, a whole number, or None"),
+            (1.5, "event_id is"),
+            (True, "event_id is True"),
+        ),
+        "name": ((3, "name is 3; expected the text"),),
+        "action": (
+            ("left", "action is 'left'; expected a whole number"),
+            (None, "action is None; expected a whole number"),
+            (True, "action is True; expected a whole number"),
+            (-1, "action -1 is unknown; expected 0 to 1"),
+        ),
+        "probability": ((True, "probability is True; expected a number"),),
+    }.items():
+        for value, words in cases:
+            with pytest.raises(ValueError, match=words):
+                Decision.from_dict({**good, wrong: value})
+    for name in ("gamma", "predicted", "event_id", "name"):  # what learning does not need may be left out
+        Decision.from_dict({key: value for key, value in good.items() if key != name})
     bandit = FastCB(action_names=["left", "right"])
     bandit.learn(Decision.from_dict({**good, "name": "left", "action": 0}), 0.5)
     with pytest.raises(ValueError, match="calls action 0 'up'; expected 'left'"):

@@ -22,7 +22,6 @@ from vw_fastcb import FastCB, Workspace
 ROUNDS = 300
 ACTIONS = 4
 BITS = 12  # few weights: VW goes over all of them to save a model and to load one
-BITS_TO_MERGE = 18  # VW merges into a model of this size, whatever the size of the parts
 REGRESSORS = ["", "--sgd", "--power_t 0.7", "--initial_t 5", "--coin", "--ftrl", "--nn 2"]
 DOORS = ["fixed", "adf"]
 SETTINGS = pytest.mark.parametrize(("door", "regressor"), [(d, r) for d in DOORS for r in REGRESSORS])
@@ -218,7 +217,7 @@ def test_a_model_goes_on_anywhere_as_if_it_had_never_been_saved(door, regressor,
     ],
 )
 def test_merged_models_are_those_of_the_program_merged(door, regressor, tmp_path):
-    data, words = stream(door), flags(door, regressor, BITS_TO_MERGE)
+    data, words = stream(door), flags(door, regressor)
     actions, _ = played(door, regressor)
     parts = [range(100), range(100, ROUNDS)]
     workspaces, bandits = [], []
@@ -226,7 +225,7 @@ def test_merged_models_are_those_of_the_program_merged(door, regressor, tmp_path
         vw = Workspace(arg_list=words)
         learned_in_workspace(vw, data, actions, rows)
         workspaces.append(vw)
-        bandits.append(learned_in_batches(learner(door, regressor, BITS_TO_MERGE), data, actions, rows))
+        bandits.append(learned_in_batches(learner(door, regressor), data, actions, rows))
     bandits[1].save(tmp_path / "part")
     of_bandits = [bandits[0].to_workspace(), FastCB.load(tmp_path / "part").to_workspace()]
     if regressor in ("--coin", "--ftrl"):  # refused by VW, by name

@@ -74,7 +74,7 @@ def test_a_pipe_gets_each_answer_before_the_next_event(door: str) -> None:
             if door != "fixed":
                 assert process.stdout.readline() == "\n"
         process.stdin.close()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_each_of_several_models_has_rules_of_its_own(tmp_path: Path) -> None:

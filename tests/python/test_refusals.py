@@ -177,7 +177,7 @@ def test_a_base_that_does_not_learn_each_event_once_is_refused(door, flags, tmp_
 
 @pytest.mark.parametrize("door", DOORS)
 def test_active_learning_is_refused_instead_of_waiting_for_a_connection(door, tmp_path):
-    result = run_program(*door.split(), "--fastcb", "--active", "--dry_run", "-d", data(tmp_path, door), timeout=3)
+    result = run_program(*door.split(), "--fastcb", "--active", "--dry_run", "-d", data(tmp_path, door))
     assert result.returncode == 1
     assert "--fastcb cannot be combined with --active" in result.stdout + result.stderr
 

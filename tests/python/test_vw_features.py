@@ -254,6 +254,34 @@ def test_merged_models_add_up_what_they_learned(door, from_base, tmp_path):
     assert query(model, door, event)[event.chosen] > before
 
 
+@pytest.mark.parametrize("bits", [12, 18, 20])
+@pytest.mark.parametrize("from_base", [False, True])
+def test_models_of_any_number_of_bits_are_merged(from_base, bits, tmp_path):
+    def at_work(flags: str, best: int) -> Workspace:
+        vw = Workspace(f"{flags} --quiet --preserve_performance_counters")
+        for number in range(60):
+            action = number % 3 + 1
+            vw.learn(f"{action}:{0 if action == best else 1}:0.33 |x a b")
+        return vw
+
+    new = f"--cb_explore 3 --fastcb -b {bits}"
+    if from_base:
+        at_work(new, 2).save(str(tmp_path / "base"))
+    start = f"-i {tmp_path / 'base'}" if from_base else new
+    base = Workspace(f"{start} --quiet --preserve_performance_counters") if from_base else None
+    parts = [at_work(start, 2) for _ in range(2)]
+    merged = pyvw.merge_models(base, parts)
+    assert merged.num_weights() == 1 << bits
+    assert merged.predict("|x a b")[1] > 0.8
+    merged.save(str(tmp_path / "merged"))
+    assert Workspace(f"-i {tmp_path / 'merged'} --quiet").predict("|x a b") == merged.predict("|x a b")
+
+
+def test_models_that_differ_in_bits_are_not_merged():
+    with pytest.raises(RuntimeError, match="bits"):
+        pyvw.merge_models(None, [Workspace(f"--cb_explore 3 --fastcb --quiet -b {bits}") for bits in (12, 13)])
+
+
 def test_merging_a_model_that_learned_nothing_changes_nothing(tmp_path):
     base_file = tmp_path / "base"
     learned(ADF, LOG[:100]).save(str(base_file))

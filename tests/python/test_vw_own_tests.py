@@ -35,12 +35,14 @@ LONG = {
 BAD = {"failure", "error", "skipped"}
 
 # Read by every interpreter that is started in the run, workers included: who asks for vowpalwabbit gets vw_fastcb.
+# Python's resource tracker is one, too; it runs no code of ours, and would import all of scikit-learn.
 SITECUSTOMIZE = """
 import sys
-import vw_fastcb, vw_fastcb.dftovw, vw_fastcb.pyvw, vw_fastcb.sklearn, vw_fastcb.sklearn_vw
-for name in [name for name in sys.modules if name.partition(".")[0] == "vw_fastcb"]:
-    sys.modules[name.replace("vw_fastcb", "vowpalwabbit", 1)] = sys.modules[name]
-sys.modules["pylibvw"] = sys.modules["vw_fastcb.pylibvw"]
+if not any("resource_tracker" in word for word in sys.orig_argv):
+    import vw_fastcb, vw_fastcb.dftovw, vw_fastcb.pyvw, vw_fastcb.sklearn, vw_fastcb.sklearn_vw
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vw_fastcb"]:
+        sys.modules[name.replace("vw_fastcb", "vowpalwabbit", 1)] = sys.modules[name]
+    sys.modules["pylibvw"] = sys.modules["vw_fastcb.pylibvw"]
 """
 
 OUR_ENGINE = """

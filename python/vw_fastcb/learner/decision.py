@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -17,6 +18,7 @@ from vw_fastcb.learner.events import ActionSets, Table
 Features: TypeAlias = "NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.int64]] | dict[str, Any]"
 
 _new = object.__new__
+_SUM_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +116,33 @@ class Decision:
         if missing:
             raise ValueError(f"the dictionary has no {missing[0]!r}; expected one that Decision.to_dict made.")
         pmf = _frozen(logged["pmf"], "pmf", np.float64)
-        probability = logged["probability"]
-        if not np.isfinite(pmf).all() or (pmf < 0).any():
-            raise ValueError(f"pmf is {logged['pmf']!r}; expected probabilities.")
-        if not isinstance(probability, (int, float)) or not 0 < probability <= 1:
+        if pmf.ndim != 1 or not np.isfinite(pmf).all() or (pmf < 0).any() or abs(pmf.sum() - 1) > _SUM_TOLERANCE:
+            raise ValueError(f"pmf is {logged['pmf']!r}; expected a list of probabilities that sum to 1.")
+        predicted = _frozen(logged.get("predicted", np.full(len(pmf), np.nan)), "predicted", np.float64)
+        if predicted.shape != pmf.shape:
+            raise ValueError(f"predicted is {logged['predicted']!r}; expected {len(pmf)} numbers, one for each action.")
+        action, probability, gamma = logged["action"], logged["probability"], logged.get("gamma")
+        if not isinstance(action, (int, np.integer)) or isinstance(action, bool):
+            raise ValueError(f"action is {action!r}; expected a whole number, counted from 0.")
+        if not 0 <= action < len(pmf):
+            raise ValueError(f"action {action} is unknown; expected 0 to {len(pmf) - 1}.")
+        if not _is_number(probability) or not 0 < probability <= 1:
             raise ValueError(f"probability is {probability!r}; expected a number in (0, 1].")
+        if gamma is not None and not _is_number(gamma):
+            raise ValueError(f"gamma is {gamma!r}; expected a number, or None for one that is not finite.")
+        name, event_id = logged.get("name"), logged.get("event_id")
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"name is {name!r}; expected the text that the action is called, or None.")
+        if event_id is not None and (not isinstance(event_id, (str, int)) or isinstance(event_id, bool)):
+            raise ValueError(f"event_id is {event_id!r}; expected text, a whole number, or None.")
         return cls(
-            action=logged["action"],
+            action=int(action),
             probability=probability,
             pmf=pmf,
-            predicted=_frozen(logged.get("predicted", np.full(len(pmf), np.nan)), "predicted", np.float64),
-            gamma=float("nan") if logged.get("gamma") is None else logged["gamma"],
-            name=logged.get("name"),
-            event_id=logged.get("event_id"),
+            predicted=predicted,
+            gamma=float("nan") if gamma is None else gamma,
+            name=name,
+            event_id=event_id,
             context=_features(logged["context"], "context"),
             action_features=_features(logged.get("action_features"), "action_features"),
         )
@@ -228,7 +244,10 @@ def _features(given: Any, what: str) -> Any:
 
 def _frozen(given: Any, what: str, dtype: Any) -> NDArray[Any]:
     try:
-        array = np.array(_with_nan(given), dtype=dtype)
+        array = np.array(_with_nan(given))
+        if array.dtype.kind not in "biuf":  # text that looks like a number would be taken for one
+            raise TypeError(array.dtype)
+        array = array.astype(dtype)
     except (TypeError, ValueError) as problem:
         raise ValueError(f"{what} is {given!r}; expected numbers, as Decision.to_dict writes them.") from problem
     array.flags.writeable = False
@@ -240,6 +259,10 @@ def _with_nan(given: Any) -> Any:
     if isinstance(given, list):
         return [_with_nan(one) for one in given]
     return np.nan if given is None else given
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, numbers.Real) and not isinstance(given, bool)
 
 
 def _features_of(kept: Any, event: int) -> Any:

@@ -619,8 +619,13 @@ class FastCB:
         Raises:
             OSError: There is no such file, or it is a folder, a pipe or a device.
             RuntimeError: The file is damaged, or was not made by FastCB.
+            TypeError: `path` is no path.
             ValueError: The model uses other namespaces than `x` and `a`, or `rewards` contradicts it.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(
+                f"{_given(path)} was given; expected the path of a model file. For bytes there is FastCB.from_bytes."
+            )
         return cls._of_model(read_model(path, DEFAULTS, rewards), seed)
 
     @_may_start
@@ -651,8 +656,13 @@ class FastCB:
 
         Raises:
             RuntimeError: The model is damaged, or was not made by FastCB.
+            TypeError: It is not given as bytes.
         """
-        return cls._of_model(read_model(bytes(content), DEFAULTS), seed)
+        try:
+            model = bytes(memoryview(content))
+        except TypeError:
+            raise TypeError(f"{_given(content)} was given; expected bytes, as FastCB.to_bytes returns them.") from None
+        return cls._of_model(read_model(model, DEFAULTS), seed)
 
     @classmethod
     def _of_model(cls: type[_Self], model: Model, seed: int | None) -> _Self:
@@ -896,6 +906,11 @@ def _check_logged(engine: Engine, decision: Decision) -> None:
         raise ValueError(f"the decision calls action {number} {decision.name!r}; expected {names[number]!r}.")
 
 
+def _given(value: Any) -> str:
+    """What was given, in a word or two."""
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
 def _mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArray[np.uint8] | None:
     """A byte for each action of each event, 1 for those that are excluded; None where none is."""
     if exclude is None:
@@ -915,7 +930,12 @@ def _mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArra
             raise ValueError(f"exclude has {len(exclude)} lists; expected one for each of {len(counts)} events.")
         lists = list(exclude) if each else [exclude] * len(counts)
         sets = []
-        for excluded, count in zip(lists, counts.tolist(), strict=True):
+        for event, (excluded, count) in enumerate(zip(lists, counts.tolist(), strict=True)):
+            if not isinstance(excluded, Collection):
+                raise TypeError(
+                    f"exclude is {excluded!r} for event {event}; expected a list of actions, "
+                    "empty where none is left out."
+                )
             one = np.zeros(count, dtype=bool)
             one[[settings.action_number(action, count) for action in excluded]] = True
             sets.append(one)

@@ -49,6 +49,9 @@ class SharedCommits(Generic[_Item]):
     There is no thread for it: a lone caller commits by itself, and of many the first one waiting does. Ctrl-C may come
     anywhere in the main thread, also while it commits for others. They are told, and go on.
 
+    Where another commit follows at once, callers are let go when that one comes to waiting for the disk. Earlier, they
+    would only keep the interpreter from it, and have nothing left to do while the disk works.
+
     Args:
         commit: Commits items of one or more callers. Outcomes are set on the items.
         interrupted: Told of items whose caller was interrupted, and whether they were being committed.
@@ -60,6 +63,13 @@ class SharedCommits(Generic[_Item]):
         self._mutex = threading.Lock()
         self._current: _Batch[_Item] | None = None  # its leader commits it, or is about to
         self._open: _Batch[_Item] | None = None  # takes more items
+        self._held: list[_Batch[_Item]] = []  # done; their callers are let go by the next leader
+
+    def let_go(self) -> None:
+        """To be called by what commits, before it waits for anything."""
+        if self._held:
+            with self._mutex:
+                self._let_go()
 
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
@@ -98,16 +108,25 @@ class SharedCommits(Generic[_Item]):
         if batch.is_done:
             return
         batch.is_done = True
+        self._let_go()
+        self._held.append(batch)
         if self._current is batch:
             self._current = self._open
             if self._current is not None:
                 self._current.turn.release()
-        if batch.gate is not None:
-            batch.gate.open_for(batch.followers)
+                return
+        self._let_go()
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, []
+        for batch in held:
+            if batch.gate is not None:
+                batch.gate.open_for(batch.followers)
 
     def _give_up(self, caller: object) -> None:
         """Nobody is to wait for a leader that was interrupted. Items that another one commits stay where they are."""
         with self._mutex:
+            self._let_go()
             for batch in (self._current, self._open):
                 if batch is None or batch.leader is not caller or batch.is_done:
                     continue

@@ -151,7 +151,9 @@ class Join:
 
         A decision that is not usable, because its features contradict earlier ones, opens no window.
         """
-        effects = list(self._close_before(record.time))
+        effects: list[Effect] = []
+        if self._deadlines and self._deadlines[0][0] < record.time:
+            effects += self._close_before(record.time)
         match record.kind:
             case "decision" if not is_usable:
                 self._discard(record)

@@ -179,12 +179,17 @@ class Journal(Protocol):
     memory: float
 
     def write(
-        self, drafts: Sequence[Draft], tasks: Sequence[Task], lease: Lease | None = None, known: int = 0
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[Task],
+        lease: Lease | None = None,
+        known: int = 0,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> Written:
         """Makes drafts and tasks durable in one commit, and sets what came of each.
 
         Where the lease is lost, the drafts are written all the same, and the tasks are not. With a lease, all records
-        after the position `known` are returned.
+        after the position `known` are returned. `before_waiting` is called before it waits for the disk or for others.
 
         Raises:
             JournalFull: Nothing was written.

@@ -404,8 +404,9 @@ class Loop:
     def erase(self, event_id: str | int) -> None:
         """Erases the features of one event for good. It is not learned if it was not yet.
 
-        What the model has learned from it stays. The record says that something was erased. Where another process
-        learns, the features are gone after its next checkpoint.
+        What the model has learned from it stays. So do the ids of its actions, its probabilities and its rewards; the
+        record says that something was erased. Where another process learns, this only asks for it: the features are in
+        the file until that process's next checkpoint.
 
         Args:
             event_id: The id of the decision.

@@ -93,6 +93,8 @@ class _Verifier:
         self._checkpoints = journal.checkpoints()
         self._is_one_engine = all(one.summary.get("engine") == fingerprint() for one in self._checkpoints)
         self._by_position = {one.position: one for one in self._checkpoints}
+        self._positions = {one.generation: one.position for one in self._checkpoints}
+        self._newest = max(self._positions, default=0)
         self._decisions = _Decisions(journal, self._end, found)
 
     def run(self) -> None:
@@ -130,6 +132,7 @@ class _Verifier:
                 if learner.position in self._by_position:
                     self._compare_state(learner, self._by_position[learner.position])
                 for at in self._decisions.made_at(learner.position):
+                    self._check_generation(learner.position, ahead.get(at))
                     _compare_decision(learner, ahead.get(at), self._found)
                 record = ahead.next()
                 if record is None:
@@ -141,7 +144,16 @@ class _Verifier:
                 if self._found.records % 1000 == 0:
                     self._progress(learner.position, self._end)
         except Exception as problem:  # whatever somebody has written into it
-            self._found.differ(f"record {at} is damaged, or one before it: {type(problem).__name__}: {problem}")
+            self._found.differ(f"record {at} is damaged, or one before it: {_in_words(problem)}")
+
+    def _check_generation(self, applied: int, record: Record) -> None:
+        """A decision is based on a checkpoint that was there, and that had not seen more than the decision had."""
+        said = (record.body or {}).get("generation")
+        if type(said) is not int or not 0 <= said <= self._newest or self._positions.get(said, 0) > applied:
+            self._found.differ(
+                f"record {record.position} says that it is based on generation {said}; the newest is {self._newest}, "
+                f"and {applied} records had been applied."
+            )
 
     def _check_order(self, learner: Learner, record: Record) -> None:
         if not is_sound(record):
@@ -174,7 +186,7 @@ class _Verifier:
             if _plain(ours[name]) != said.get(name):
                 self._found.differ(f"{where}: {name} is {said.get(name)}, not {ours[name]}.")
         rows = {row["position"]: row for row in self._journal.windows(one.generation)}
-        if _plain(learner.join.all_rows()) != _plain(rows):
+        if {position: _as_read(row) for position, row in learner.join.all_rows().items()} != rows:
             self._found.differ(f"{where}: the decisions that wait for rewards are others.")
         if self._found.start == 1 and not self._found.gaps:
             letters = self._journal.dead_letters(one.generation)
@@ -185,6 +197,17 @@ class _Verifier:
 def _plain(value: Any) -> Any:
     """As JSON gives it back."""
     return json.loads(json.dumps(value))
+
+
+def _as_read(row: dict[str, Any]) -> dict[str, Any]:
+    """A window as JSON gives it back; there may be very many."""
+    return row | {"settings": list(row["settings"])} if "settings" in row else row
+
+
+def _in_words(problem: Exception) -> str:
+    if isinstance(problem, KeyError) and not isinstance(problem, LoopError):
+        return f"it has no {problem}."
+    return f"{problem} ({type(problem).__name__})"
 
 
 def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
@@ -200,7 +223,7 @@ def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) 
     upto = 0
     if journal.first() == 1:
         upto = min((of - 1 for of, _ in erased), default=end)
-        yield Learner.begin(journal, next(journal.read()), snapshots=targets), upto
+        yield Learner.begin(journal, next(journal.read(0, 1)), snapshots=targets), upto
     if upto == end:
         return
     kept = {one.sha256 for one in checkpoints} | {""}
@@ -296,19 +319,19 @@ def _compare_decision(learner: Learner, record: Record, found: Replay) -> None:
     excluded = {*body.get("exclude", ()), *learner.settings.retired_numbers}
     assert record.event_id is not None
     drawn = learner.model.decide(body["context"], body.get("action_features"), sorted(excluded), record.event_id)
-    said = np.array(body["pmf"])
+    said, ours = body["pmf"], drawn.pmf.tolist()
     found.decisions += 1
     where = f"record {record.position}, event {record.event_id!r}"
-    if said.shape != drawn.pmf.shape:
-        found.differ(f"{where}: the pmf has {len(said)} actions, not {len(drawn.pmf)}.")
+    if len(said) != len(ours):
+        found.differ(f"{where}: the pmf has {len(said)} actions, not {len(ours)}.")
         return
-    difference = float(np.abs(said - drawn.pmf).max())
+    difference = 0.0 if said == ours else float(np.abs(np.array(said) - drawn.pmf).max())
     found.largest = max(found.largest, difference)
     is_same_engine = body.get("engine") == fingerprint()
     found.exact += is_same_engine
     if body["learned"] != learner.model.events:
         found.differ(f"{where}: {body['learned']} events had been learned, it says, and not {learner.model.events}.")
     if difference > (0.0 if is_same_engine else TOLERANCE):
-        found.differ(f"{where}: the pmf is {said.tolist()}, not {drawn.pmf.tolist()}.")
+        found.differ(f"{where}: the pmf is {said}, not {ours}.")
     elif drawn.draw != body["draw"] or (is_same_engine and drawn.action != body["action"]):
         found.differ(f"{where}: action {body['action']} was drawn with {body['draw']}, not {drawn.action}.")

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from vw_fastcb._engine import to_json as _json
 from vw_fastcb.loop.files import sync_folder
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -47,6 +48,7 @@ _LOG_PAGES = 1000
 _PATIENCE = 30.0  # seconds that a writer waits for other processes
 _MODEL_PART = 1 << 16  # bytes in a row
 _ROWS_AT_ONCE = 200  # in a transaction that others wait for
+_PARTS_AT_ONCE = 8  # of a model that is dropped
 _READ_AT_ONCE = 1000  # in a read, which keeps SQLite from using its write-ahead log again
 
 # Windows and dead letters say between which generations they are part of the join state: a checkpoint writes what
@@ -91,14 +93,24 @@ CREATE TABLE lease (epoch INTEGER NOT NULL, process TEXT NOT NULL, expires INTEG
 INSERT INTO lease VALUES (0, '', 0);
 """
 _RECORD = "SELECT position, time, kind, event_id, of, value, reward_id, body FROM record"
-_HEAD = (
-    "SELECT epoch, process, coalesce(position, 0), coalesce(time, 0) FROM lease "
-    "LEFT JOIN record ON position = (SELECT max(position) FROM record)"
-)
-_DECISION_OF = (
-    "SELECT position, time FROM record "
-    f"WHERE event_id = ? AND kind = {_KIND['decision']} ORDER BY position DESC LIMIT 1"
-)
+
+
+# Whoever commits for many asks one question and adds all rows at once: after each statement other threads go on, and it
+# waits for its turn again.
+def _head(which: str) -> str:
+    """The lease, the last record, and the decisions of events."""
+    decisions = (
+        "SELECT json_group_array(json_array(event_id, position, time)) FROM record "
+        f"WHERE kind = {_KIND['decision']} AND event_id {which}"
+    )
+    return (
+        f"SELECT epoch, process, coalesce(position, 0), coalesce(time, 0), ({decisions}) FROM lease "
+        "LEFT JOIN record ON position = (SELECT max(position) FROM record)"
+    )
+
+
+_HEAD_OF_ONE = _head("= ?")
+_HEAD = _head("IN (SELECT value FROM json_each(?))")
 _UNUSED = (  # a model that no generation has, and that the journal did not begin with
     "sha256 NOT IN (SELECT sha256 FROM generation) AND sha256 NOT IN "
     f"(SELECT coalesce(json_extract(body, '$.model'), '') FROM record WHERE kind = {_KIND['settings']})"
@@ -106,6 +118,8 @@ _UNUSED = (  # a model that no generation has, and that the journal did not begi
 _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_INSERTS = [_INSERT + ", (?, ?, ?, ?, ?, ?, ?, ?)" * more for more in range(64)]  # of 1 row, 2 rows, ...
+_WIPED = "PRAGMA secure_delete = ON"  # what was erased is gone from the file
 _INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 
 _holders = itertools.count(1)
@@ -133,6 +147,7 @@ class SqliteJournal:
         is_read: bool = False,
     ) -> None:
         self.path = Path(os.path.realpath(path))
+        self._name = str(self.path)
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
         self._clock = clock or now
         self._holder = f"{Process.this()}/{next(_holders)}"
@@ -195,25 +210,30 @@ class SqliteJournal:
     # Writing, by one thread at a time
 
     def write(
-        self, drafts: Sequence[Draft], tasks: Sequence[Task], lease: Lease | None = None, known: int = 0
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[Task],
+        lease: Lease | None = None,
+        known: int = 0,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> Written:
         """One commit. See `Journal`."""
         is_fenced = False
         foreign: list[Record] = []
         self.check()
-        with self._writing, _Transaction(self._db, self.path):
-            epoch, holder, before, last_time = self._db.execute(_HEAD).fetchone()
+        with self._writing, _Transaction(self._db, self.path, before_waiting):
+            ids = [one.event_id for one in drafts if one.event_id is not None]
+            asked = (_HEAD_OF_ONE, ids) if len(ids) == 1 else (_HEAD, (_json(ids),))
+            epoch, holder, before, last_time, decisions = self._db.execute(*asked).fetchone()
             if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
                 lease, is_fenced = None, True
-            now = max(last_time, self._clock())
-            position = before
+            batch = _Rows(self._db, max(last_time, self._clock()), before, decisions)
             for draft in drafts:
                 try:
-                    draft.record, draft.is_new = self._placed(draft, position + 1, now, lease)
+                    draft.record, draft.is_new = self._placed(draft, batch, lease)
                 except LoopError as problem:
                     draft.problem = problem
-                else:
-                    position += draft.is_new
+            batch.write()
             for task in tasks:
                 try:
                     if lease is None:
@@ -221,8 +241,9 @@ class SqliteJournal:
                     task.run()
                 except Fenced as problem:  # raised before anything is written
                     task.problem = problem
-            if lease is not None:
+            if lease is not None and known < before:
                 foreign = list(_records(self._db, known, before))
+            before_waiting()
         if lease is None:
             if is_fenced:
                 self._set_holder(False)
@@ -233,7 +254,7 @@ class SqliteJournal:
         """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
         seen = self._seen  # first: other threads may see it grow meanwhile
         try:
-            found = self.path.stat()
+            found = os.stat(self._name)
         except OSError:
             found = None
         is_there = found is not None and os.path.samestat(found, seen)
@@ -250,17 +271,23 @@ class SqliteJournal:
             pages, page = (db.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
         return bool(size < pages * page)
 
-    def _placed(self, draft: Draft, position: int, now: int, lease: Lease | None) -> tuple[Record, bool]:
+    def _placed(self, draft: Draft, batch: _Rows, lease: Lease | None) -> tuple[Record, bool]:
         """The record that a draft becomes, and True; or the one that said the same before."""
-        of = 0
-        if draft.event_id is not None:
-            of, when = self._db.execute(_DECISION_OF, (draft.event_id,)).fetchone() or (0, 0)
-            if when < now - self.memory:
-                of = 0
-            earlier = self._earlier(draft, of, now)
+        now = batch.now
+        of = 0 if draft.event_id is None else batch.decision_of(draft.event_id, now - self.memory)
+        is_plain = draft.reward_id is None if draft.kind == "reward" else draft.kind == "decision" and not of
+        if not is_plain:
+            batch.write()  # what follows asks the file
+            earlier = None if draft.event_id is None else self._earlier(draft, of, now)
             if earlier is not None:
                 return earlier, False
-            of = 0 if draft.kind == "decision" else of
+            self._check_rare(draft, of, lease)
+        of = 0 if draft.kind == "decision" else of
+        record = Record(batch.last + 1, now, draft.kind, draft.event_id, of, draft.value, draft.reward_id, draft.body)
+        batch.add(record)
+        return record, True
+
+    def _check_rare(self, draft: Draft, of: int, lease: Lease | None) -> None:
         match draft.kind:
             case "erasure" if not of:
                 raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
@@ -270,11 +297,6 @@ class SqliteJournal:
                 self._check_rollback(draft)
             case "tick" if lease is None:
                 raise Fenced("only the process that learns writes ticks.")
-        record = Record(position, now, draft.kind, draft.event_id, of, draft.value, draft.reward_id, draft.body)
-        body = None if record.body is None else _json(record.body)
-        row = (position, now, _KIND[draft.kind], draft.event_id, of, draft.value, draft.reward_id, body)
-        self._db.execute(_INSERT, row)
-        return record, True
 
     def _earlier(self, draft: Draft, of: int, now: int) -> Record | None:
         """The record that said the same before. Raises where it said something else."""
@@ -330,9 +352,7 @@ class SqliteJournal:
                 if one.position != position + 1 or one.time < when:
                     raise ValueError(f"record {one.position} at {one.time} cannot follow {position} at {when}.")
                 position, when = one.position, one.time
-                body = None if one.body is None else _json(one.body)
-                row = (position, when, _KIND[one.kind], one.event_id, one.of, one.value, one.reward_id, body)
-                self._db.execute(_INSERT, row)
+                self._db.execute(_INSERT, _row(one))
 
     def keep_model(self, sha256: str, content: bytes) -> None:
         """Stores the model that the first record refers to."""
@@ -395,15 +415,16 @@ class SqliteJournal:
         if self._is_staged:
             yield Task(self._drop_unfinished)
         self._is_staged = True
-        for part, start in enumerate(range(0, len(new.model), _MODEL_PART)):
-            row = (new.checkpoint.sha256, part, new.model[start : start + _MODEL_PART])
+        content = memoryview(new.model)  # not copied
+        for part, start in enumerate(range(0, len(content), _MODEL_PART)):
+            row = (new.checkpoint.sha256, part, content[start : start + _MODEL_PART])
             yield Task(lambda row=row: self._write_model(row, new.checkpoint.generation))  # type: ignore[misc]
         for start in range(0, len(new.rows), _ROWS_AT_ONCE):
             rows = new.rows[start : start + _ROWS_AT_ONCE]
             yield Task(lambda rows=rows: self._write_windows(rows, new.checkpoint.generation))  # type: ignore[misc]
         yield Task(lambda: self._write_generation(new))
 
-    def _write_model(self, row: tuple[str, int, bytes], generation: int) -> None:
+    def _write_model(self, row: tuple[str, int, memoryview], generation: int) -> None:
         self._check_next(generation)
         self._db.execute(_INSERT_MODEL, row)
 
@@ -436,7 +457,8 @@ class SqliteJournal:
         newest = self._newest_generation()
         self._db.execute("DELETE FROM window WHERE since > ?", (newest,))
         self._db.execute("UPDATE window SET until = NULL WHERE until > ?", (newest,))
-        self._db.execute(f"DELETE FROM model WHERE {_UNUSED}")
+        with _unwiped(self._db):
+            self._db.execute(f"DELETE FROM model WHERE {_UNUSED}")
         self._is_staged = False
 
     def _newest_generation(self) -> int:
@@ -460,8 +482,20 @@ class SqliteJournal:
             oldest = checkpoints[-keep:][0] if checkpoints else None
             if oldest is None:
                 return
-        for one in checkpoints[:-keep]:
+            gone = checkpoints[:-keep]
+            parts = "SELECT count(*) FROM model WHERE sha256 = ?"
+            pieces = {one.sha256: -(-_number(db, parts, one.sha256) // _PARTS_AT_ONCE) for one in gone}
+            windows = _number(db, "SELECT count(*) FROM window WHERE until <= ?", oldest.generation) if gone else 0
+        self._is_staged = self._is_staged or bool(gone)
+        for one in gone:
             yield Task(lambda one=one: self._drop_generation(one, oldest))  # type: ignore[misc]
+        for _ in range(0, windows, _ROWS_AT_ONCE):
+            yield Task(self._drop_windows)
+        for sha256, count in pieces.items():
+            for _ in range(count):
+                yield Task(lambda sha256=sha256: self._drop_model(sha256))  # type: ignore[misc]
+        if gone:
+            self._is_staged = False
         if oldest_time is None:
             return
         with self._read() as db:
@@ -480,9 +514,17 @@ class SqliteJournal:
         if one.generation in _rolled_back_to(self._db, oldest_kept.position):
             return
         self._db.execute("DELETE FROM generation WHERE generation = ?", (one.generation,))
-        oldest = self._db.execute("SELECT min(generation) FROM generation").fetchone()[0]
-        self._db.execute("DELETE FROM window WHERE until <= ?", (oldest,))
-        self._db.execute(f"DELETE FROM model WHERE sha256 = ? AND {_UNUSED}", (one.sha256,))
+
+    def _drop_windows(self) -> None:
+        """Some of those that no generation has any more."""
+        gone = "SELECT rowid FROM window WHERE until <= (SELECT min(generation) FROM generation)"
+        self._db.execute(f"DELETE FROM window WHERE rowid IN ({gone} LIMIT {_ROWS_AT_ONCE})")
+
+    def _drop_model(self, sha256: str) -> None:
+        """Some parts of a model, if no generation has it any more."""
+        unused = f"SELECT rowid FROM model WHERE sha256 = ? AND {_UNUSED} LIMIT {_PARTS_AT_ONCE}"
+        with _unwiped(self._db):
+            self._db.execute(f"DELETE FROM model WHERE rowid IN ({unused})", (sha256,))
 
     def _drop_records(self, upto: int) -> None:
         # A change of settings that learns the journal again must find the same records after a crash.
@@ -637,8 +679,7 @@ class SqliteJournal:
             db.executescript(
                 f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
             )
-            row = (1, self._clock(), _KIND[first.kind], None, 0, None, None, _json(first.body))
-            db.execute(_INSERT, row)
+            db.execute(_INSERT, _row(Record(1, self._clock(), first.kind, body=first.body)))
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _check_file(self) -> None:
@@ -664,6 +705,53 @@ class SqliteJournal:
             size = self.path.stat().st_size
             if size < pages * page and not (log.exists() and log.stat().st_size):
                 raise JournalRefused(f"{name!r} is truncated: it has {size} of {pages * page} bytes. Use a backup.")
+
+
+class _Rows:
+    """The records of one commit, written together.
+
+    Args:
+        db: The connection, inside a transaction.
+        now: Their time.
+        last: The last position before them.
+        decisions: The decisions of their events, as `_head` asks for them.
+
+    Attributes:
+        now: Their time.
+        last: The position of the newest one.
+    """
+
+    def __init__(self, db: sqlite3.Connection, now: int, last: int, decisions: str) -> None:
+        self.now = now
+        self.last = last
+        self._db = db
+        self._decisions: dict[str, tuple[int, int]] = {}
+        for event_id, position, when in json.loads(decisions) if decisions != "[]" else ():
+            self._decisions[event_id] = max((position, when), self._decisions.get(event_id, (0, 0)))
+        self._count = 0
+        self._values: list[Any] = []
+
+    def decision_of(self, event_id: str, since: float) -> int:
+        """The position of an event's newest decision that is not older than a time; 0 where there is none."""
+        position, when = self._decisions.get(event_id, (0, 0))
+        return position if when >= since else 0
+
+    def add(self, record: Record) -> None:
+        """Takes the next one."""
+        self._values += _row(record)
+        self._count += 1
+        self.last = record.position
+        if record.kind == "decision" and record.event_id is not None:
+            self._decisions[record.event_id] = (record.position, record.time)
+        if self._count == len(_INSERTS):
+            self.write()
+
+    def write(self) -> None:
+        """Puts into the file what was added since this was last called."""
+        if self._count:
+            values, count = self._values, self._count
+            self._values, self._count = [], 0
+            self._db.execute(_INSERTS[count - 1], values)
 
 
 _FEATURES = ("context", "action_features", "erased")
@@ -697,14 +785,24 @@ def _connect(path: Path, is_fixed: bool = False) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA wal_autocheckpoint = 0")
-        db.execute("PRAGMA secure_delete = ON")  # what was erased is gone from the file
+        db.execute(_WIPED)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _begin(db: sqlite3.Connection) -> None:
+@contextlib.contextmanager
+def _unwiped(db: sqlite3.Connection) -> Iterator[None]:
+    """Lets go of models without writing zeros over them: they are large, and no place for what can be erased."""
+    db.execute("PRAGMA secure_delete = FAST")
+    try:
+        yield
+    finally:
+        db.execute(_WIPED)
+
+
+def _begin(db: sqlite3.Connection, before_waiting: Callable[[], None]) -> None:
     """Waits for other processes in steps so small that a busy one cannot keep this one out.
 
     SQLite's own grow to a tenth of a second.
@@ -716,6 +814,7 @@ def _begin(db: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
+            before_waiting()
             time.sleep(random.uniform(0.0001, 0.0005))
         else:
             return
@@ -746,13 +845,14 @@ def _is_full(folder: Path) -> bool:
 class _Transaction(_Explained):
     """One commit, or nothing."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, before_waiting: Callable[[], None] = lambda: None) -> None:
         super().__init__(path)
         self._db = db
+        self._before_waiting = before_waiting
 
     def __enter__(self) -> None:
         try:
-            _begin(self._db)
+            _begin(self._db, self._before_waiting)
         except BaseException as problem:
             _roll_back(self._db)  # Ctrl-C may come when it has begun
             super().__exit__(type(problem), problem, None)
@@ -828,6 +928,11 @@ def _record(row: tuple[Any, ...]) -> Record:
         raise JournalRefused(f"record {position} is damaged ({problem}). Use a backup.") from problem
 
 
+def _row(record: Record) -> tuple[Any, ...]:
+    position, when, kind, event_id, of, value, reward_id, body = record
+    return position, when, _KIND[kind], event_id, of, value, reward_id, None if body is None else _json(body)
+
+
 def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
     query = f"{_RECORD} WHERE position > ? AND position <= ? ORDER BY position LIMIT {_READ_AT_ONCE}"
     while after < upto:
@@ -836,6 +941,10 @@ def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
             return
         yield from map(_record, rows)
         after = rows[-1][0]
+
+
+def _number(db: sqlite3.Connection, query: str, *values: Any) -> int:
+    return int(db.execute(query, values).fetchone()[0] or 0)
 
 
 def _last(db: sqlite3.Connection) -> tuple[int, int]:
@@ -860,9 +969,6 @@ def _rolled_back_to(db: sqlite3.Connection, after: int) -> set[int]:
     query = f"SELECT body FROM record WHERE kind = {_KIND['rollback']} AND position > ?"
     rows = db.execute(query, (after,))
     return {json.loads(body)["generation"] for (body,) in rows}
-
-
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def _files(path: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -40,6 +40,8 @@ _NOTHING_YET: dict[str, Any] = {"open": 0, "early": 0, "counts": asdict(Counts()
 _BREATH = 0.05  # seconds between two looks at the journal
 _AFTER_TROUBLE = 1.0  # seconds until what failed is tried again
 _TICKS_APART = 1.0  # seconds between two ticks, at least
+_PAUSE = 6  # times as long as a piece of a checkpoint took, before the next one
+_LONGEST_PAUSE = 0.02  # seconds
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Worker:
         self._generation = 0
         self._saved_position = 0
         self._saved_at = self._renewed_at = self._ticked_at = time.monotonic()
+        self._served = 0  # requests so far
         self._is_closing = False
         self._stopping = threading.Event()
         # It knows the worker by a weak reference: a loop that is dropped without being closed ends.
@@ -189,13 +192,14 @@ class Worker:
             _refuse([item for item in items if isinstance(item, Draft)], _closed())
             items = [item for item in items if not isinstance(item, Draft)]
         try:
-            self._call([item for item in items if isinstance(item, _Call)])
+            self._call([item for item in items if isinstance(item, _Call)])  # which may take long
             drafts = [item for item in items if isinstance(item, Draft)]
+            self._served += len(drafts)
             tasks = self._timely([item for item in items if isinstance(item, Task)])
             if self._lease is not None and self._is_renewal_due():
                 tasks.append(self._renewal())
             known = sys.maxsize if self._learner is None else self._learner.position  # a new learner reads them itself
-            written = self.journal.write(drafts, tasks, self._lease, known)
+            written = self.journal.write(drafts, tasks, self._lease, known, self._commits.let_go)
         except LoopError as problem:
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
@@ -210,6 +214,7 @@ class Worker:
 
     def _call(self, calls: list[_Call]) -> None:
         for call in calls:
+            self._commits.let_go()
             try:
                 call.run()
             except JournalFailed:
@@ -286,7 +291,7 @@ class Worker:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
         newest, content = self._newest_model()
         if newest is None:
-            first = Learner.begin(self.journal, next(self.journal.read()))
+            first = Learner.begin(self.journal, next(self.journal.read(0, 1)))
             view = View(first.model, first.settings, 0, first.position)
         elif self._view is not None and self._view.generation == newest.generation:
             return
@@ -340,7 +345,7 @@ class Worker:
             learner = Learner.at(source, newest, self.journal.windows(newest.generation))
             self._generation, self._saved_position = newest.generation, newest.position
         else:
-            learner = Learner.begin(source, next(self.journal.read()))
+            learner = Learner.begin(source, next(self.journal.read(0, 1)))
             self._generation = self._saved_position = 0
         for record in source.read(learner.position):
             learner.apply(record)
@@ -395,9 +400,7 @@ class Worker:
             if twin is not None:
                 content = _caught_up(twin, updates or [], columns)
             one = Checkpoint(generation, position, when, sha256(content), events, summary)
-            for task in self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)):
-                task.lease = lease
-                self.submit([task])
+            self._write_beside(self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)), lease)
         except JournalFull:
             with self._state:
                 learner.join.touched |= touched
@@ -415,10 +418,19 @@ class Worker:
 
     def _prune(self, now: int, settings: LoopSettings, lease: Lease) -> None:
         oldest = None if settings.retention is None else now - settings.retention
-        for task in self.journal.pruning_tasks(self.options.keep, oldest):
+        self._write_beside(self.journal.pruning_tasks(self.options.keep, oldest), lease)
+        self.submit([_Call(self.journal.empty_log)])
+
+    def _write_beside(self, tasks: Iterable[Task], lease: Lease) -> None:
+        """Commits one task after another, with pauses while there are other requests: few of them have to wait."""
+        served = self._served
+        for task in tasks:
+            start = time.monotonic()
             task.lease = lease
             self.submit([task])
-        self.submit([_Call(self.journal.empty_log)])
+            if self._served != served:
+                self._stopping.wait(min(_PAUSE * (time.monotonic() - start), _LONGEST_PAUSE))
+            served = self._served
 
     def empty_log(self) -> None:
         """Leaves nothing of what was erased in the store's log."""

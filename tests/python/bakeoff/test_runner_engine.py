@@ -23,7 +23,7 @@ _SETS = (
 _BUILT_IN = {entry.name: entry for entry in builtin()}
 _ENTRIES = [_BUILT_IN[f"keel/{name}"] for name in _SETS]
 # Two classes and many, few columns and many, whole numbers and fractions. The others are more of the same.
-_QUICK_SETS = ("german", "hayes-roth", "letter", "sonar", "splice", "texture", "twonorm", "wine")
+_QUICK_SETS = ("german", "hayes-roth", "letter", "sonar", "splice", "wine")
 _QUICK = {f"keel/{name}" for name in _QUICK_SETS}
 _OWN = Algorithm("own", "--cbify {K} --cb_explore_adf --bag 3 --coin", {"epsilon": (0.1,)})
 

@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(300, exit=True)
     sqlite._MODEL_PART = 1024
     path = given.folder / "shop.db"
     loop = Loop.open(path, actions=ACTIONS, reward_range=(0, 1), seed=5, checkpoint_every="20ms", keep_generations=2)

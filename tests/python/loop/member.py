@@ -35,7 +35,7 @@ class Member:
         self.tell(what, *arguments, **named)
         return self.answer()
 
-    def until(self, seconds: float = 10, **expected: Any) -> dict[str, Any]:
+    def until(self, seconds: float = 60, **expected: Any) -> dict[str, Any]:
         """Waits for a status."""
         end = time.monotonic() + seconds
         while True:

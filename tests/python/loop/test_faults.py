@@ -41,9 +41,9 @@ def play(loop, first, last):
 
 
 def test_processes_are_killed_and_nothing_is_lost(tmp_path):
-    found = run("kills", tmp_path, "--kills", 8, "--events", 1000, "--rare", 150)
-    assert sum(found["kills"].values()) >= 8
-    assert found["acknowledged"]["decision"] >= 1000
+    found = run("kills", tmp_path, "--kills", 6, "--events", 600, "--rare", 100)
+    assert sum(found["kills"].values()) >= 6
+    assert found["acknowledged"]["decision"] >= 600
 
 
 @pytest.mark.slow
@@ -73,8 +73,8 @@ def check_boundaries(folder, shim, *arguments):
 
 
 def test_a_fault_at_any_boundary_leaves_one_generation_or_the_next(tmp_path, shim):
-    found = check_boundaries(tmp_path, shim, "--points", "20")
-    assert found["points"] == 20
+    found = check_boundaries(tmp_path, shim, "--points", "12")
+    assert found["points"] == 12
 
 
 @pytest.mark.slow
@@ -128,9 +128,10 @@ def test_a_full_disk_refuses_and_the_same_loop_goes_on_when_there_is_room(tmp_pa
 # Ctrl-C
 
 
-def test_ctrl_c_in_the_thread_that_commits_for_others_harms_nobody(tmp_path):
-    found = run("interrupts", tmp_path, "--times", 80)
-    assert found["interrupted"] > 40
+@pytest.mark.parametrize("times", [40, pytest.param(400, marks=pytest.mark.slow)])
+def test_ctrl_c_in_the_thread_that_commits_for_others_harms_nobody(tmp_path, times):
+    found = run("interrupts", tmp_path, "--times", times)
+    assert found["interrupted"] > times / 2
 
 
 # Forks

@@ -33,6 +33,19 @@ CHANGES = {
         "UPDATE record SET body = json_set(body, '$.learned', 3) WHERE position = 29",
         "record 29",
     ),
+    "a generation that was not there": (
+        "UPDATE record SET body = json_set(body, '$.generation', 9) WHERE position = 20",
+        "record 20 says that it is based on generation 9",
+    ),
+    "a generation that had seen more": (
+        "UPDATE record SET body = json_set(body, '$.generation', 1) WHERE position = 20",
+        "record 20 says that it is based on generation 1",
+    ),
+    "all checkpoints are gone": ("DELETE FROM generation", "based on generation 1; the newest is 0"),
+    "no pmf": (
+        "UPDATE record SET body = json_remove(body, '$.pmf') WHERE position = 20",
+        "record 20 is damaged, or one before it: it has no 'pmf'.",
+    ),
     "no body": ("UPDATE record SET body = NULL WHERE position = 20", "record 20"),
     "no JSON": ("UPDATE record SET body = '{' WHERE position = 20", "damaged"),
     "a pmf of words": ("UPDATE record SET body = json_set(body, '$.pmf', 'x') WHERE position = 20", "record 20"),

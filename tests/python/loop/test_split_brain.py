@@ -39,6 +39,13 @@ def _answers(member):
     return bool(select.select([member.process.stdout], [], [], 0.3)[0])
 
 
+def staged(path):
+    """How many parts are in the journal of a model that is not saved yet."""
+    with closing(SqliteJournal(path)) as journal:
+        query = "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
+        return journal._db.execute(query).fetchone()[0]
+
+
 @pytest.mark.parametrize("is_saving", [False, True], ids=["idle", "amid-a-checkpoint"])
 def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_path, is_saving):
     path = tmp_path / "loop.db"
@@ -52,15 +59,15 @@ def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_pa
         assert b.ask("status")["role"] == "decider"
         if is_saving:
             a.tell("checkpoint")
-            time.sleep(0.1)
+            end = time.monotonic() + 60
+            while not staged(path):
+                assert time.monotonic() < end
+                time.sleep(0.01)
         else:
             assert a.ask("checkpoint") > 0
         pause(a, b)
         b.until(role="learner")
-        with closing(SqliteJournal(path)) as journal:
-            query = "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
-            staged = journal._db.execute(query).fetchone()[0]
-        assert (staged > 0) == is_saving
+        assert (staged(path) > 0) == is_saving
         serve(b, 20, 40)
         generation = b.ask("checkpoint")
         a.go_on()
