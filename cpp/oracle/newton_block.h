@@ -1,5 +1,6 @@
-// The second-order oracle's block: the features that came first, standardised as they come, and for each slot a logistic
-// regression on them. As many as `capacity` have a full covariance, and 15 times as many after them a variance each.
+// The second-order oracle's block: the features that came first, standardised as they come, and for each slot a
+// logistic regression on them. As many as `capacity` have a full covariance, and 15 times as many after them a variance
+// each.
 //
 // Column 0 is the intercept. A feature that is not in an event has the value 0 there.
 #pragma once

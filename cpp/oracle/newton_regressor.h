@@ -1,9 +1,9 @@
 // The second-order oracle on VW's examples: --fastcb_oracle newton.
 //
 // The features that came first, as many as the block holds, are standardised (newton_block.h). All others are taken as
-// they are and have a variance each: words and products, most of which an event lacks. Their weights lie in VW's own table, in gd's three numbers: the
-// weight, the evidence for it, and the largest value. VW saves, prints and merges them as gd's. Both make one step
-// together, so that their sum does not go too far.
+// they are and have a variance each: words and products, most of which an event lacks. Their weights lie in VW's own
+// table, in gd's three numbers: the weight, the evidence for it, and the largest value. VW saves, prints and merges
+// them as gd's. Both make one step together, so that their sum does not go too far.
 #pragma once
 
 #include "newton_block.h"
@@ -31,8 +31,8 @@ public:
   void see(VW::example& ec);
   void learn(VW::example& ec, size_t slot, size_t step, float outcome);
 
-  // Puts the block's weights, as weights of raw values, into VW's table, for VW to print. They stay there until the next
-  // call of anything else, or of this.
+  // Puts the block's weights, as weights of raw values, into VW's table, for VW to print. They stay there until the
+  // next call of anything else, or of this.
   void show_weights(size_t step);
   void hide_weights();
 

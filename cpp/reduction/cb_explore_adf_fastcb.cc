@@ -140,6 +140,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
     return nullptr;
   }
   said.check(options);
+  said.choose_gamma(options);
   said.keep_meaning_of_weights(options);
   // Without it, VW restores the state of only one of a neural network's regressors.
   if (options.was_supplied("nn")) { options.insert("per_model_save_load", ""); }

@@ -33,6 +33,9 @@ struct fastcb_options
   // workspace is still untouched.
   void check(VW::config::options_i& options) const;
 
+  // Gamma for the oracle that was asked for, where none was given. The model keeps it.
+  void choose_gamma(VW::config::options_i& options);
+
   // VW writes only the flags that were given into a model. Those that define what the weights mean must be there even
   // with default values, so that VW refuses other values for a loaded model.
   void keep_meaning_of_weights(VW::config::options_i& options) const;

@@ -85,8 +85,8 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
 }
 
 // What a format does not have leaves its seal as it was.
-uint64_t seal_of(const package_version& version, const state_block& block, const model_state& state,
-    const std::vector<char>& bytes)
+uint64_t seal_of(
+    const package_version& version, const state_block& block, const model_state& state, const std::vector<char>& bytes)
 {
   const auto* const fields = reinterpret_cast<const char*>(&block);
   const auto length = strnlen(version.data(), version.size());

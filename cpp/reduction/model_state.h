@@ -1,6 +1,6 @@
 // What the reduction adds to a VW model file: how many events were learned or had no label, a note of those who made
-// it, the second-order oracle, and a seal over all this and everything the learners below it write, so that a truncated or foreign file is an
-// error and never a silent start.
+// it, the second-order oracle, and a seal over all this and everything the learners below it write, so that a truncated
+// or foreign file is an error and never a silent start.
 #pragma once
 
 #include "vw/core/learner_fwd.h"

@@ -100,8 +100,8 @@ constexpr refusal REFUSALS_OF_FIXED_ACTIONS[] = {
 // Flags of VW's gradient descent that --fastcb_oracle newton would ignore.
 constexpr const char* FLAGS_OF_GD[] = {"learning_rate", "power_t", "decay_learning_rate", "initial_t",
     "initial_pass_length", "sgd", "adaptive", "normalized", "invariant", "adax", "l1", "l2", "no_bias_regularization",
-    "feature_mask", "initial_weight", "random_weights", "random_positive_weights", "normal_weights", "truncated_normal_weights",
-    "predict_only_model", "passes"};
+    "feature_mask", "initial_weight", "random_weights", "random_positive_weights", "normal_weights",
+    "truncated_normal_weights", "predict_only_model", "passes"};
 
 bool reads(const option_group_definition& group, const std::string& flag)
 {

@@ -19,6 +19,11 @@ FLAGS_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
     f"{kind}_weights" for kind in ("random", "normal", "truncated_normal")
 }
 _STEP = 0.5  # of VW
+# What each oracle explores with unless told otherwise, as the engine does.
+_GAMMA = {
+    "newton": {"gamma_scale": 50.0, "gamma_exponent": 0.4},
+    "gd": {"gamma_scale": 10.0, "gamma_exponent": 0.5},
+}
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
 
 
@@ -61,8 +66,7 @@ class Settings:
             value_range=_range("reward_range" if rewards else "cost_range", value_range),
             objective=_one_of("objective", given["objective"], ("loss", "reward")),
             allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
-            gamma_scale=_number("gamma_scale", given["gamma_scale"]),
-            gamma_exponent=_number("gamma_exponent", given["gamma_exponent"]),
+            **_gamma(oracle, given),
             oracle=oracle,
             learning_rate=learning_rate,
             epsilon=_number("epsilon", given["epsilon"], most=1),
@@ -291,6 +295,11 @@ def _oracle(
             f"learning_rate is {learning_rate!r}, and oracle='newton' has no step size; leave one of the two out."
         )
     return "newton", None
+
+
+def _gamma(oracle: str, given: Mapping[str, Any]) -> dict[str, float]:
+    chosen = {name: value if given[name] is None else given[name] for name, value in _GAMMA[oracle].items()}
+    return {name: _number(name, value) for name, value in chosen.items()}
 
 
 def _interactions(value: Any, n_actions: int | None) -> tuple[str, ...]:
