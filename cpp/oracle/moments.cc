@@ -64,12 +64,18 @@ void moments::fade(double share)
   for (auto& squares : _squares) { squares *= share; }
 }
 
-double moments::scale(size_t column) const
+void moments::scales(double* factors) const
 {
   constexpr double ROUNDING = 1e-6;
-  const double variance = weight > 0. ? _squares[column] / weight : 0.;
-  const double least = ROUNDING * _means[column];
-  return variance > least * least ? 1. / std::sqrt(variance) : 0.;
+  const double share = weight > 0. ? 1. / weight : 0.;
+  const double* const means = _means.data();
+  const double* const squares = _squares.data();
+  for (size_t i = 0, count = columns(); i < count; ++i)
+  {
+    const double deviation = std::sqrt(squares[i] * share);
+    const double factor = 1. / deviation;
+    factors[i] = deviation > ROUNDING * std::fabs(means[i]) ? factor : 0.;
+  }
 }
 
 void moments::set_column(size_t column, double mean, double squares)

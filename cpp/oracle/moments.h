@@ -27,8 +27,8 @@ public:
   // Rows seen so far count only `share` of what they counted.
   void fade(double share);
 
-  // The factor that gives a column the deviation 1; 0 where it does not vary, rounding aside.
-  double scale(size_t column) const;
+  // The factor that gives each column the deviation 1; 0 where it does not vary, rounding aside.
+  void scales(double* factors) const;
 
   double weight = 0.;  // of all rows
   const std::vector<double>& means() const { return _means; }

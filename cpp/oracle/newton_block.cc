@@ -97,20 +97,22 @@ void newton_block::count_columns()
 
 void newton_block::refresh_scales()
 {
-  for (size_t i = 1; i < columns(); ++i)
-  {
-    _centres[i] = _seen.means()[i];
-    _scales[i] = _seen.scale(i);
-  }
+  std::copy(_seen.means().begin(), _seen.means().end(), _centres.begin());
+  _seen.scales(_scales.data());
   _centres[0] = 0.;
   _scales[0] = 1.;
 }
 
 void newton_block::standardise(std::vector<double>& row) const
 {
-  for (size_t i = 0; i < row.size(); ++i)
+  double* const values = row.data();
+  const double* const centres = _centres.data();
+  const double* const scales = _scales.data();
+  for (size_t i = 0, count = row.size(); i < count; ++i)
   {
-    row[i] = std::min(FARTHEST, std::max(-FARTHEST, (row[i] - _centres[i]) * _scales[i]));
+    const double away = (values[i] - centres[i]) * scales[i];
+    const double least = away < -FARTHEST ? -FARTHEST : away;
+    values[i] = least > FARTHEST ? FARTHEST : least;
   }
 }
 

@@ -47,26 +47,27 @@ newton_regressor::newton_regressor(VW::workspace& all, size_t capacity, double m
 
 void newton_regressor::find_features(VW::example& ec)
 {
-  _features.clear();
+  const uint64_t mask = _all->weights.dense_weights.mask();
+  const auto shift = _all->weights.stride_shift();  // with -t there is less room between weights: keys are the same
   if (!ec.interactions->empty() || !ec.extent_interactions->empty() || _all->feature_tweaks_config.ignore_some_linear)
   {
+    _features.clear();
     VW::foreach_feature<std::vector<feature>, uint64_t, add_feature>(
         *_all, ec, _features, ec.num_features_from_interactions);
+    for (auto& feature : _features) { feature.key = (feature.key & mask) >> shift; }
     return;
   }
+  size_t count = 0;
+  for (const auto ns : ec.indices) { count += ec.feature_space[ns].size(); }
+  _features.resize(count);
+  auto* next = _features.data();
   for (const auto ns : ec.indices)
   {
     const auto& features = ec.feature_space[ns];
     const float* value = features.values.begin();
-    for (const auto index : features.indices) { _features.push_back({index + ec.ft_offset, *value++}); }
+    for (const auto index : features.indices) { *next++ = {((index + ec.ft_offset) & mask) >> shift, *value++}; }
   }
   ec.num_features_from_interactions = 0;
-}
-
-// With -t, VW leaves no room for what only learning needs: keys do not depend on it.
-uint64_t newton_regressor::key_of(uint64_t index) const
-{
-  return (index & _all->weights.dense_weights.mask()) >> _all->weights.stride_shift();
 }
 
 void newton_regressor::read(VW::example& ec, bool admits)
@@ -74,36 +75,29 @@ void newton_regressor::read(VW::example& ec, bool admits)
   const uint64_t intercept = intercept_key();
   hide_weights();
   find_features(ec);
-  for (auto& feature : _features) { feature.key = key_of(feature.key); }
-  if (admits && !_block.is_full())
-  {
-    const auto before = _block.columns();
-    for (const auto& feature : _features)
-    {
-      const auto key = feature.key;
-      if (key != intercept) { _block.admit(key); }
-    }
-    if (_block.columns() != before)
-    {
-      _block.count_columns();
-      _recent_keys.clear();
-    }
-  }
-  _row.assign(padded(_block.columns()), 0.);
-  _rest.clear();
-  _recent_keys.resize(_features.size(), UINT64_MAX);
+  _recent_keys.resize(_features.size(), newton_block::NO_KEY);
   _recent_columns.resize(_features.size());
+  const auto before = _block.columns();
   for (size_t i = 0; i < _features.size(); ++i)
   {
     const auto key = _features[i].key;
-    if (_recent_keys[i] != key)
-    {
-      _recent_keys[i] = key;
-      _recent_columns[i] = key == intercept ? 0 : _block.column_of(key);
-    }
+    if (_recent_keys[i] == key && (_recent_columns[i] != newton_block::NOT_HERE || !admits)) { continue; }
+    _recent_keys[i] = key;
+    if (key == intercept) { _recent_columns[i] = 0; }
+    else { _recent_columns[i] = admits ? _block.admit(key) : _block.column_of(key); }
+  }
+  if (_block.columns() != before)
+  {
+    _block.count_columns();
+    _recent_keys.clear();  // a feature that had no column then may have one now
+  }
+  _row.assign(padded(_block.columns()), 0.);
+  _rest.clear();
+  for (size_t i = 0; i < _features.size(); ++i)
+  {
     const auto column = _recent_columns[i];
     if (column != newton_block::NOT_HERE) { _row[column] += double{_features[i].value}; }
-    else { _rest.push_back({key, _features[i].value}); }
+    else { _rest.push_back(_features[i]); }
   }
 }
 
@@ -111,7 +105,13 @@ void newton_regressor::read(VW::example& ec, bool admits)
 uint64_t newton_regressor::intercept_key() const
 {
   const auto width = static_cast<uint64_t>(_all->reduction_state.total_feature_width);
-  return key_of((VW::details::CONSTANT * width) << _all->weights.stride_shift());
+  return (VW::details::CONSTANT * width) & (_all->weights.dense_weights.mask() >> _all->weights.stride_shift());
+}
+
+void newton_regressor::set_bytes(const std::string& bytes)
+{
+  _block.set_bytes(bytes);
+  _recent_keys.clear();
 }
 
 void newton_regressor::continue_from(const newton_regressor& other)

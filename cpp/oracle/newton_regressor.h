@@ -39,7 +39,10 @@ public:
   // Takes over what another one knows, whose workspace may have room for fewer slots.
   void continue_from(const newton_regressor& other);
 
-  newton_block& block() { return _block; }
+  // What it knows, without VW's table.
+  std::string bytes() const { return _block.bytes(); }
+  void set_bytes(const std::string& bytes);
+
   const newton_block& block() const { return _block; }
 
 private:
@@ -53,7 +56,6 @@ private:
   void read(VW::example& ec, bool admits);
   void find_features(VW::example& ec);
   static void add_feature(std::vector<feature>& features, float value, uint64_t index);
-  uint64_t key_of(uint64_t index) const;
   uint64_t intercept_key() const;
   float* weights_of(uint64_t key, size_t slot, size_t step) const;
   void fill_table(size_t step, bool with_weights);

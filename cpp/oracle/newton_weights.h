@@ -49,7 +49,7 @@ private:
   size_t _full = 0;
   size_t _stride = 0;
   std::vector<double> _weights;
-  std::vector<double> _covariance;  // a square of _full rows, _stride apart; symmetric to the last bit
+  std::vector<double> _covariance;  // a square of _stride rows; symmetric to the last bit
   std::vector<double> _variances;   // of the columns from _stride on
   std::vector<double> _direction;   // of the step at hand: covariance times row
 };

@@ -374,7 +374,7 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   state.note = _note;
   if (_newton)
   {
-    state.oracle = _newton->block().bytes();
+    state.oracle = _newton->bytes();
     _newton->hide_weights();
     if (text) { _newton->show_weights(_regressor->feature_width_below); }  // VW writes its table next
   }
@@ -382,7 +382,7 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   if (!read) { return; }
   _events = state.counts.events;
   _note = state.note;
-  if (_newton && io.num_files() > 0) { _newton->block().set_bytes(state.oracle); }
+  if (_newton && io.num_files() > 0) { _newton->set_bytes(state.oracle); }
   const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
   _unlabelled_before = vw_restores ? 0. : state.counts.unlabelled;
 }
