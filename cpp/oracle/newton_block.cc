@@ -190,10 +190,14 @@ void newton_block::set_bytes(const std::string& bytes)
   read._share = _share;
   const auto features = in.next<uint64_t>();
   const auto slots = in.next<uint64_t>();
-  const bool fits = features <= _most && features < bytes.size() && slots < bytes.size();
-  if (!fits) { throw std::invalid_argument("the oracle's state is of another size"); }
+  if (features >= bytes.size() || slots >= bytes.size())
+  {
+    throw std::invalid_argument("the oracle's state is of another size");
+  }
   read._seen.weight = in.next<double>();
+  read._most = SIZE_MAX;  // a merged one may have more
   for (uint64_t i = 0; i < features; ++i) { read.admit(in.next<uint64_t>()); }
+  read._most = _most;
   if (read._column_of.size() != features) { throw std::invalid_argument("the oracle's state has a feature twice"); }
   read.count_columns();
   for (size_t i = 0; i < read.columns(); ++i)

@@ -28,7 +28,7 @@ public:
   // Which column a feature has. It is admitted while there is room.
   size_t column_of(uint64_t key) const;
   size_t admit(uint64_t key);
-  bool is_full() const { return _column_of.size() == _most; }
+  bool is_full() const { return _column_of.size() >= _most; }
   size_t columns() const { return _keys.size(); }
   const std::vector<uint64_t>& keys() const { return _keys; }
 

@@ -1,5 +1,7 @@
 #include "newton_regressor.h"
 
+#include "newton_merger.h"
+
 #include "vw/common/vw_exception.h"
 #include "vw/core/constant.h"
 #include "vw/core/global_data.h"
@@ -165,6 +167,35 @@ void newton_regressor::learn(VW::example& ec, size_t slot, size_t step, float ou
   const double by = gain * (predicted - double{outcome});
   _block.step(slot, by, gain * curvature);
   rest_of_step(slot, step, by, weight * curvature);
+}
+
+void newton_regressor::merge(const std::vector<const newton_regressor*>& models)
+{
+  std::vector<const newton_block*> blocks;
+  for (const auto* model : models) { blocks.push_back(&model->_block); }
+  if (blocks.empty()) { return; }
+  _base = models.front()->_base;
+  _block = newton_merger::merged(blocks, _base ? &*_base : nullptr);
+  _recent_keys.clear();
+}
+
+void newton_regressor::subtract(const newton_regressor& model, const newton_regressor& base)
+{
+  _block = model._block;
+  _base = base._block;
+  _recent_keys.clear();
+}
+
+void newton_regressor::add(const newton_regressor& base, const newton_regressor& difference)
+{
+  if (!difference._base || difference._base->bytes() != base.bytes())
+  {
+    THROW(
+        "with --fastcb_oracle newton a difference of models can be added only to the model that it was taken from, in "
+        "the same process. Give vw_fastcb.merge_models the base and the models instead.");
+  }
+  _block = difference._block;
+  _recent_keys.clear();
 }
 
 double newton_regressor::rest_of_score(size_t slot, size_t step) const

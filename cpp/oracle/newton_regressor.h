@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace vw_fastcb
@@ -43,6 +45,11 @@ public:
   std::string bytes() const { return _block.bytes(); }
   void set_bytes(const std::string& bytes);
 
+  // Merging: see newton_merger.h. A difference from a base knows the base, and can be added to that one alone.
+  void merge(const std::vector<const newton_regressor*>& models);
+  void subtract(const newton_regressor& model, const newton_regressor& base);
+  void add(const newton_regressor& base, const newton_regressor& difference);
+
   const newton_block& block() const { return _block; }
 
 private:
@@ -65,6 +72,7 @@ private:
 
   VW::workspace* _all;
   newton_block _block;
+  std::optional<newton_block> _base;  // of a difference
   moments _event;
   size_t _shown_step = 0;  // 0 while the table is without the block's weights
   std::vector<feature> _features;

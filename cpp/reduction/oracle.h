@@ -86,6 +86,10 @@ public:
   // Takes over what another one has counted, as saving and loading would.
   void continue_from(const oracle& other);
 
+  // What the second-order oracle knows, merged in the same way; null with VW's own regressor.
+  newton_regressor* newton() { return _newton.get(); }
+  const newton_regressor* newton() const { return _newton.get(); }
+
   // What those who made the model say of it. It goes with the model wherever that goes.
   const std::string& note() const { return _note; }
   void set_note(std::string note) { _note = std::move(note); }
