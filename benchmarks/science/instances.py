@@ -1,7 +1,7 @@
 """Small worlds in which it matters to explore. A learner that only exploits gets stuck in each of them.
 
-Every world is made from a seed: contexts (n, d), the expected cost of every action in every round (n, A), and costs that
-were drawn from them.
+Every world is made from a seed: contexts (n, d), the expected cost of every action in every round (n, A), and costs
+that were drawn from them.
 """
 
 from __future__ import annotations

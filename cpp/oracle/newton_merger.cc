@@ -62,6 +62,16 @@ matrix inverse(matrix given)
   }
   return found;
 }
+
+matrix information_of(const newton_weights& known)
+{
+  matrix covariance(known.full());
+  for (size_t i = 0; i < known.full(); ++i)
+  {
+    for (size_t j = 0; j < known.full(); ++j) { covariance(i, j) = known.covariance(i, j); }
+  }
+  return inverse(covariance);
+}
 }  // namespace
 
 newton_block newton_merger::merged(const std::vector<const newton_block*>& models, const newton_block* base)
@@ -69,11 +79,11 @@ newton_block newton_merger::merged(const std::vector<const newton_block*>& model
   newton_block to(models.front()->_capacity, 0.);
   to._share = models.front()->_share;
   std::vector<translation> parts;
-  if (base != nullptr) { parts.push_back({base, 1. - static_cast<double>(models.size()), {}}); }
+  if (base != nullptr) { parts.push_back({base, nullptr, {}}); }
   size_t slots = 0;
   for (const auto* model : models)
   {
-    parts.push_back({model, 1., {}});
+    parts.push_back({model, base, {}});
     slots = std::max(slots, model->_slots.size());
   }
   merge_columns(to, parts);
@@ -110,23 +120,25 @@ void newton_merger::merge_columns(newton_block& to, std::vector<translation>& pa
 
 void newton_merger::merge_moments(newton_block& to, const std::vector<translation>& parts)
 {
-  for (const bool adds : {true, false})  // first what there is, then what was counted too often
+  const auto placed = [&](const moments& seen, const std::vector<size_t>& columns)
   {
-    for (const auto& part : parts)
+    moments found;
+    found.resize(to.columns());
+    found.weight = seen.weight;
+    for (size_t i = 1; i < seen.columns(); ++i)
     {
-      if ((part.times > 0.) != adds || part.times == 0.) { continue; }
-      const auto& seen = part.from->_seen;
-      moments placed;
-      placed.resize(to.columns());
-      placed.weight = std::fabs(part.times) * seen.weight;
-      for (size_t i = 1; i < part.from->columns(); ++i)
-      {
-        if (part.columns[i] == 0) { continue; }
-        placed.set_column(part.columns[i], seen.means()[i], std::fabs(part.times) * seen.squares()[i]);
-      }
-      if (adds) { to._seen.add(placed, placed.weight); }
-      else { to._seen.remove(placed); }
+      if (columns[i] != 0) { found.set_column(columns[i], seen.means()[i], seen.squares()[i]); }
     }
+    return found;
+  };
+  for (const auto& part : parts)
+  {
+    const auto rows = placed(part.from->_seen, part.columns);
+    to._seen.add(rows, rows.weight);
+  }
+  for (const auto& part : parts)
+  {
+    if (part.base != nullptr) { to._seen.remove(placed(part.base->_seen, part.columns)); }
   }
   to.refresh_scales();
 }
@@ -163,18 +175,19 @@ void newton_merger::merge_slot(newton_block& to, const std::vector<translation>&
   }
 }
 
+// A learner that went on from a base has the base's columns first, and never translates what it knows while means and
+// deviations move: so what the base knew is taken off as it was.
 void newton_merger::add_information(const translation& part, const newton_block& to, size_t slot, matrix& precision,
     std::vector<double>& precision_alone, std::vector<double>& sums)
 {
   const auto& from = *part.from;
   const auto& known = from._slots[slot];
   const size_t count = known.full();
-  matrix covariance(count);
-  for (size_t i = 0; i < count; ++i)
-  {
-    for (size_t j = 0; j < count; ++j) { covariance(i, j) = known.covariance(i, j); }
-  }
-  const auto information = inverse(covariance);
+  const auto information = information_of(known);
+  const bool has_base = part.base != nullptr && slot < part.base->_slots.size();
+  const newton_weights nothing;
+  const auto& before = has_base ? part.base->_slots[slot] : nothing;
+  const auto information_before = information_of(before);
 
   // A weight w of this part is R u in terms of the merged one's, u: it changes with the deviation of its column, and
   // what the mean of the column has moved is the intercept's. Columns that stand alone, here or there, are not part of
@@ -182,6 +195,7 @@ void newton_merger::add_information(const translation& part, const newton_block&
   matrix r(std::max(count, precision.size()));
   r(0, 0) = 1.;
   double intercept = known.weight(0);
+  double intercept_before = before.columns() > 0 ? before.weight(0) : 0.;
   for (size_t i = 1; i < known.columns(); ++i)
   {
     const auto column = part.columns[i];
@@ -194,29 +208,39 @@ void newton_merger::add_information(const translation& part, const newton_block&
       r(i, column) = stretch;
       continue;
     }
+    const double weight_before = i < before.columns() ? before.weight(i) : 0.;
     intercept += known.weight(i) * from._scales[i] * moved;
+    intercept_before += weight_before * from._scales[i] * moved;
     const double own = i < count ? information(i, i) : 1. / known.variance(i);
-    const double gained = part.times * stretch * stretch * (own - from._priors[i]);
-    (column < precision.size() ? precision(column, column) : precision_alone[column]) += gained;
-    sums[column] += part.times * stretch * own * known.weight(i);
+    double own_before = 0.;
+    if (i < before.columns()) { own_before = i < before.full() ? information_before(i, i) : 1. / before.variance(i); }
+    const double gained = own - (i < before.columns() ? own_before : from._priors[i]);
+    (column < precision.size() ? precision(column, column) : precision_alone[column]) += stretch * stretch * gained;
+    sums[column] += stretch * (own * known.weight(i) - own_before * weight_before);
   }
-  matrix product(r.size());  // what was learned, beyond the prior, times R
+  matrix product(r.size());  // what was learned, beyond the prior or the base, times R
   for (size_t i = 0; i < count; ++i)
   {
     double sum = 0.;
     for (size_t j = 0; j < count; ++j)
     {
       sum += information(i, j) * (j == 0 ? intercept : known.weight(j));
-      const double gained = information(i, j) - (i == j ? from._priors[i] : 0.);
+      double gained = information(i, j);
+      if (std::max(i, j) < before.full())
+      {
+        sum -= information_before(i, j) * (j == 0 ? intercept_before : before.weight(j));
+        gained -= information_before(i, j);
+      }
+      else if (i == j) { gained -= from._priors[i]; }
       for (size_t k = 0; k < precision.size(); ++k) { product(i, k) += gained * r(j, k); }
     }
-    for (size_t k = 0; k < precision.size(); ++k) { sums[k] += part.times * r(i, k) * sum; }
+    for (size_t k = 0; k < precision.size(); ++k) { sums[k] += r(i, k) * sum; }
   }
   for (size_t i = 0; i < count; ++i)
   {
     for (size_t k = 0; k < precision.size(); ++k)
     {
-      for (size_t l = 0; l < precision.size(); ++l) { precision(k, l) += part.times * r(i, k) * product(i, l); }
+      for (size_t l = 0; l < precision.size(); ++l) { precision(k, l) += r(i, k) * product(i, l); }
     }
   }
 }

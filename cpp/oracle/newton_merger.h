@@ -9,8 +9,8 @@ namespace vw_fastcb
 {
 class matrix;
 
-// Each of them may have started from `base`, which may be null: what it knew then counts once. Knowledge is added up as
-// information (the inverse of the covariance), after each learner's standardised columns were translated to those of
+// Each of them may have started from `base`, which may be null: what that one knew counts once. Knowledge is added up
+// as information (the inverse of the covariance), after each learner's standardised columns were translated to those of
 // the merged one. Columns that have only a variance are merged one by one.
 class newton_merger
 {
@@ -22,7 +22,7 @@ private:
   struct translation
   {
     const newton_block* from;
-    double times;                 // what it knows counts so often
+    const newton_block* base;     // what it knows of this one is left out, if it is not null
     std::vector<size_t> columns;  // of the merged one, for each of `from`
   };
 
