@@ -117,10 +117,17 @@ std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stac
 void oracle::set_up_newton(const VW::config::options_i& options)
 {
   refuse_flags_of_gd(options);
-  if (!_is_linear)
+  const bool generates = _regressor->get_name() == "generate_interactions";
+  const auto* const bottom = generates ? _regressor->get_base_learner() : _regressor;
+  if (bottom->get_name() != "gd" || _all->weights.sparse)
   {
     THROW("--fastcb_oracle newton takes the place of VW's own regressor, but another flag put '"
-          << _regressor->get_name() << "' there. Leave one of the two out.");
+          << bottom->get_name() << "' there. Leave one of the two out.");
+  }
+  if (generates)
+  {
+    _interactions =
+        static_cast<VW::interactions_generator*>(_regressor->get_internal_type_erased_data_pointer_test_use_only());
   }
   _newton = std::make_unique<newton_regressor>(*_all, _capacity, _memory);
 }
@@ -216,6 +223,25 @@ void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std
   if (splits) { split_scores(shared, actions, logits); }
 }
 
+template <typename Work>
+void oracle::with_interactions(VW::example& ec, Work work)
+{
+  if (_interactions == nullptr)
+  {
+    work();
+    return;
+  }
+  if (!_prints) { predict(ec); }  // VW sees which namespaces there are
+  auto* const interactions = ec.interactions;
+  auto* const extent_interactions = ec.extent_interactions;
+  const bool has_extents = !extent_interactions->empty();
+  ec.interactions = &_interactions->generated_interactions;
+  if (has_extents) { ec.extent_interactions = &_interactions->generated_extent_interactions; }
+  work();
+  ec.interactions = interactions;
+  ec.extent_interactions = extent_interactions;
+}
+
 void oracle::newton_scores(VW::example& ec, std::vector<float>& logits)
 {
   const auto step = _regressor->feature_width_below;
@@ -224,7 +250,7 @@ void oracle::newton_scores(VW::example& ec, std::vector<float>& logits)
     _newton->show_weights(step);
     predict_slots(ec, logits);
   }
-  _newton->score(ec, step, logits);
+  with_interactions(ec, [&] { _newton->score(ec, step, logits); });
   for (auto& logit : logits) { logit = std::min(LOGIT_BOUND, std::max(-LOGIT_BOUND, logit)); }
 }
 
@@ -287,7 +313,11 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
 void oracle::learn(VW::example& ec, float cost, size_t slot)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
-  if (_newton) { _newton->learn(ec, slot, _regressor->feature_width_below, ec.l.simple.label); }
+  if (_newton)
+  {
+    const float outcome = ec.l.simple.label;
+    with_interactions(ec, [&] { _newton->learn(ec, slot, _regressor->feature_width_below, outcome); });
+  }
   else { _regressor->learn(ec, slot); }  // the scorer would compute a loss and a link that nothing uses
   ++_events;
 }
@@ -295,7 +325,7 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
 void oracle::see_action(const VW::example* shared, VW::example& action)
 {
   const merged whole(shared, action);
-  _newton->see(action);
+  with_interactions(action, [&] { _newton->see(action); });
 }
 
 void oracle::learn_action(const VW::example* shared, VW::example& action, float cost)

@@ -11,6 +11,7 @@
 
 #include "vw/config/options.h"
 #include "vw/core/example.h"
+#include "vw/core/interactions.h"
 #include "vw/core/learner_fwd.h"
 #include "vw/core/vw_fwd.h"
 
@@ -105,6 +106,10 @@ private:
   // VW's own prediction for an example with all its features.
   float predict(VW::example& ec);
   void newton_scores(VW::example& ec, std::vector<float>& logits);
+
+  // Runs `work` on an example whose interactions are those that VW's regressor would see.
+  template <typename Work>
+  void with_interactions(VW::example& ec, Work work);
   void predict_slots(VW::example& ec, std::vector<float>& logits);
 
   // From sums of weights to what VW predicts from them: contracted (l2) and within its bounds. The first tells whether
@@ -122,7 +127,8 @@ private:
   VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
   bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
-  std::unique_ptr<newton_regressor> _newton;  // in place of the regressor, if asked for
+  std::unique_ptr<newton_regressor> _newton;            // in place of the regressor, if asked for
+  VW::interactions_generator* _interactions = nullptr;  // VW's, which finds out what ':' stands for in -q ::
   slot_scorer _slot_scorer;
   split_scorer _split_scorer;
   feature_spans _shared_spans;  // kept from event to event, as are the next two

@@ -73,9 +73,9 @@ class FastCB:
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events: the larger, the greedier. 50 and 0.4
             unless given; with `oracle="gd"` 10 and 0.5.
         gamma_exponent: See `gamma_scale`.
-        oracle: Who predicts costs. "newton" is of second order: it needs no step size, scales columns itself, and learns
-            fastest. "gd" is VW's own learner. None takes "newton", unless `learning_rate` or a flag in `vw_args` is
-            one of VW's learner.
+        oracle: Who predicts costs. "newton" is of second order: it needs no step size, scales columns itself, and
+            learns fastest. "gd" is VW's own learner. None takes "newton", unless `learning_rate` or a flag in `vw_args`
+            asks for VW's learner.
         learning_rate: The step size of `oracle="gd"`, 0.5 unless given.
         epsilon: Every action gets at least the probability epsilon / A.
         interactions: Namespaces to multiply; ("xa",) unless given where actions have features, else none.

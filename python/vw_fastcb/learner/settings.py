@@ -281,9 +281,7 @@ def _range(name: str, value: Any) -> tuple[float, float]:
     return low, high
 
 
-def _oracle(
-    oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]
-) -> tuple[Literal["newton", "gd"], float | None]:
+def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[Literal["newton", "gd"], float | None]:
     """Which one, and its step size, if it has one."""
     named = {word.partition("=")[0] for word in vw_args} & _FLAGS_OF_GD
     if oracle is None:
@@ -340,7 +338,8 @@ def _flags(value: Any) -> tuple[str, ...]:
 _FLAGS_OF_GD = {
     f"--{name}"
     for name in (
-        *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate", "l1", "l2"),
+        *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate"),
+        *("l1", "l2"),
         *("no_bias_regularization", "feature_mask", "initial_weight", "random_weights", "normal_weights"),
         *("truncated_normal_weights", "random_positive_weights", "predict_only_model", "initial_pass_length"),
         *("coin", "ftrl", "pistol", "freegrad", "nn", "lrq", "lrqfa", "new_mf", "rank", "stage_poly", "kernel_svm"),
