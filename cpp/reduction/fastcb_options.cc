@@ -78,6 +78,7 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
                     "8 * capacity^2 bytes for each of the fixed actions; the others have a variance each"))
       .add(make_option("fastcb_memory", _memory)
               .keep()
+              .allow_override()
               .default_value(0.f)
               .help("With --fastcb_oracle newton: after so many events one counts about a third of a new one, for "
                     "costs that drift; 0 forgets nothing"))
@@ -142,6 +143,10 @@ void fastcb_options::keep_meaning_of_weights(options_i& options) const
   for (const auto& flag : meaning)
   {
     if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
+  }
+  if (second_order() && !options.was_supplied("fastcb_capacity"))
+  {
+    options.insert("fastcb_capacity", std::to_string(_capacity));
   }
 }
 

@@ -412,7 +412,14 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   if (!read) { return; }
   _events = state.counts.events;
   _note = state.note;
-  if (_newton && io.num_files() > 0) { _newton->set_bytes(state.oracle); }
+  if (_newton && io.num_files() > 0)
+  {
+    if (state.oracle.empty())
+    {
+      THROW("the model was made with VW's own regressor, not with --fastcb_oracle newton. Leave that flag out.");
+    }
+    _newton->set_bytes(state.oracle);
+  }
   const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
   _unlabelled_before = vw_restores ? 0. : state.counts.unlabelled;
 }

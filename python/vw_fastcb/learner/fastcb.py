@@ -259,8 +259,8 @@ class FastCB:
             value: The cost, or the reward where the learner was made with `reward_range`.
             cost: The same by name, of learners of costs.
             reward: The same by name, of learners of rewards.
-            action_features: The features of all actions of the event, where they are not fixed. Only those of the
-                chosen one are read.
+            action_features: The features of all actions of the event, where they are not fixed. `oracle="gd"` reads
+                only those of the chosen one.
             sample_weight: How much the event counts.
 
         Raises:

@@ -19,6 +19,7 @@ FLAGS_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
     f"{kind}_weights" for kind in ("random", "normal", "truncated_normal")
 }
 _STEP = 0.5  # of VW
+_CAPACITY = "64"  # of oracle="newton"
 # What each oracle explores with unless told otherwise, as the engine does.
 _GAMMA = {
     "newton": {"gamma_scale": 50.0, "gamma_exponent": 0.4},
@@ -200,6 +201,8 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
     for flag, (name, kind) in names.items():
         if flag in kept:
             params[name] = kind(kept.pop(flag)[0])
+    if kept.get("fastcb_capacity") == [_CAPACITY]:
+        del kept["fastcb_capacity"]
     for flag in ("cb_explore_adf", "fastcb", "per_model_save_load", "cb_type", "random_seed"):
         kept.pop(flag, None)
     params["vw_args"] = " ".join(shlex.join([f"--{name}", *values]) for name, values in kept.items())
