@@ -49,7 +49,7 @@ def arrays(actions: int, form: str) -> tuple[Any, Any]:
 def play(what: str, actions: int, form: str, calls: int) -> None:
     """What is counted. Every decision is about other numbers than the one before, as in a service."""
     context, features = arrays(actions, form)
-    bandit = FastCB()
+    bandit = FastCB(oracle="gd")
     for i in range(20):  # so that probabilities are not all the same
         bandit.learn_event(context, i % actions, i % 2, action_features=features)
     if what == "decide, other actions each time":
@@ -127,7 +127,7 @@ def resident(field: str) -> int:
 def remember(actions: int, form: str, vw_args: str) -> None:
     """Prints the bytes before and after a decision and learning, and the highest of all."""
     context, features = arrays(actions, form)
-    bandit = FastCB(vw_args=vw_args)
+    bandit = FastCB(oracle="gd", vw_args=vw_args)
     bandit.learn(bandit.decide(context, features[:1000]), 0.5)  # the weights of all columns are in memory now
     before = resident("VmRSS")
     decision = bandit.decide(context, features)

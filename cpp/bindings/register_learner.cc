@@ -87,7 +87,7 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   freeze(predictions);
   if (remember) { self.remember(row, features ? &*features : nullptr); }
   py::object kept = py::none();
-  if (features) { kept = self.scores_before_learning ? features->all_kept() : features->kept(action); }
+  if (features) { kept = self.reads_all_actions ? features->all_kept() : features->kept(action); }
   return py::make_tuple(action, p[action], pmf, predictions, gamma, row.kept(0), kept);
 }
 
@@ -103,10 +103,11 @@ void learn_one(shared_learner& self, const py::handle& context, const py::handle
   if (self.fixed_actions == 0)
   {
     if (alone) { features = self.actions.one(actions); }
-    else if (self.scores_before_learning) { features = self.actions.all(actions); }
+    else if (self.reads_all_actions) { features = self.actions.all(actions); }
     else { features = self.actions.row_of(actions, action); }
     events.actions.features = features->features;
-    if (alone || !self.scores_before_learning) { place = 0; }
+    if (alone || !self.reads_all_actions) { place = 0; }
+    row_reader::check_action(place, features->features.rows());
   }
   const auto count = self.fixed_actions > 0 ? 1 : events.actions.features.rows();
   self.locked_for_event(events, count,
@@ -250,7 +251,7 @@ void register_learner(py::module_& module)
       .def_property_readonly(
           "actions", [](shared_learner& self) -> row_reader& { return self.actions; }, inside)
       .def_readonly("fixed_actions", &shared_learner::fixed_actions)
-      .def_readonly("scores_before_learning", &shared_learner::scores_before_learning)
+      .def_readonly("reads_all_actions", &shared_learner::reads_all_actions)
       .def_property(
           "draws",
           [](shared_learner& self) -> std::optional<uint64_t>

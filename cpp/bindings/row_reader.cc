@@ -289,10 +289,17 @@ encoded_rows row_reader::read(const py::handle& given, const request& wanted) co
   {
     const auto count =
         py::hasattr(plain, "shape") ? py::object(plain.attr("shape")[py::int_(0)]) : py::int_(py::len(plain));
-    throw py::value_error("action " + std::to_string(wanted.row) + " is unknown; the event has " +
-                          py::str(count).cast<std::string>() + " actions, counted from 0.");
+    check_action(static_cast<size_t>(wanted.row), count.cast<size_t>());
+    throw std::logic_error("a table was read neither quickly nor slowly");
   }
   return rows;
+}
+
+void row_reader::check_action(size_t action, size_t count)
+{
+  if (action < count) { return; }
+  throw py::value_error("action " + std::to_string(action) + " is unknown; the event has " + std::to_string(count) +
+                        " actions, counted from 0.");
 }
 
 bool row_reader::read_quickly(const py::handle& given, const request& wanted, encoded_rows& rows) const

@@ -76,6 +76,9 @@ public:
   encoded_rows all(const py::handle& given) const;                      // a table
   encoded_rows row_of(const py::handle& given, py::ssize_t row) const;  // a row of a table; the others are not read
 
+  // Raises where a table of actions does not have this one.
+  static void check_action(size_t action, size_t count);
+
   // From now on these are the columns: the first good call fixes them.
   void remember(const encoded_rows& rows);
 

@@ -52,7 +52,7 @@ public:
       , contexts(_learner.context_names(), "contexts")
       , actions(_learner.action_names(), "action features")
       , fixed_actions(_learner.fixed_actions())
-      , scores_before_learning(_learner.scores_before_learning())
+      , reads_all_actions(_learner.reads_all_actions())
       , _has_interactions(_learner.has_interactions())
       , _draws(random_draws::fresh())
       , _forks(fork_safe_mutex::forks())
@@ -201,7 +201,7 @@ public:
   row_reader contexts;
   row_reader actions;
   const uint32_t fixed_actions;
-  const bool scores_before_learning;
+  const bool reads_all_actions;
 
 private:
   const bool _has_interactions;

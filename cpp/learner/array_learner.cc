@@ -268,6 +268,7 @@ void array_learner::update(
       [&]
       {
         _context.fill(contexts, row, weight, /*shared=*/!fixed);
+        if (!fixed && _oracle->reads_all_actions() && weight > 0.f) { see_actions(actions, row); }
         if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
         auto& chosen = fixed ? _context.ec : _action.ec;
         chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, /*probability=*/1.f);
@@ -283,6 +284,23 @@ void array_learner::update(
         }
       });
   advance_clock(*_all, weight);
+}
+
+void array_learner::see_actions(const action_sets& actions, size_t row)
+{
+  const auto first = actions.begin(row);
+  for (size_t a = 0; a < actions_of(actions, row); ++a)
+  {
+    _action.forget();
+    _action.fill(actions.features, first + a, 1.f);
+    _oracle->see_action(&_context.ec, _action.ec);
+  }
+  _action.forget();
+}
+
+bool array_learner::reads_all_actions() const
+{
+  return _scores_before_learning || (_fixed_actions == 0 && _oracle->reads_all_actions());
 }
 
 void array_learner::predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf,

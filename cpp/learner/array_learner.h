@@ -51,6 +51,9 @@ public:
   // are regressors that scoring changes.
   bool scores_before_learning() const { return _scores_before_learning; }
 
+  // Whether learning reads the features of all actions of an event, not just those of the chosen one.
+  bool reads_all_actions() const;
+
   size_t actions_of(const action_sets& actions, size_t row) const
   {
     return _fixed_actions > 0 ? _fixed_actions : actions.count(row);
@@ -114,6 +117,8 @@ private:
   // One step, of an event that was scored before, if need be.
   void update(
       const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight);
+
+  void see_actions(const action_sets& actions, size_t row);
 
   template <typename Work>
   void with_examples(Work work);

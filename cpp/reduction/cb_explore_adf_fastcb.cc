@@ -78,6 +78,10 @@ void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
 void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
 {
   auto& chosen = *actions[observed];
+  if (oracle.reads_all_actions() && oracle.can_learn_from(chosen))
+  {
+    for (auto* action : actions) { oracle.see_action(shared, *action); }
+  }
   oracle.learn_action(shared, chosen, chosen.l.cb.costs[0].cost);
 }
 
@@ -136,6 +140,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_adf_fastcb_setup(VW::setup_b
     return nullptr;
   }
   said.check(options);
+  said.choose_gamma(options);
   said.keep_meaning_of_weights(options);
   // Without it, VW restores the state of only one of a neural network's regressors.
   if (options.was_supplied("nn")) { options.insert("per_model_save_load", ""); }

@@ -118,6 +118,7 @@ std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_
   vw_fastcb::fastcb_options said;
   if (!options.add_parse_and_check_necessary(said.fixed_group())) { return nullptr; }
   said.check(options);
+  said.choose_gamma(options);
   said.keep_meaning_of_weights(options);
   // Without it, VW restores the state of only the first action's regressor.
   options.insert("per_model_save_load", "");

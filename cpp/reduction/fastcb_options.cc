@@ -17,6 +17,8 @@ namespace vw_fastcb
 {
 namespace
 {
+constexpr uint32_t MOST_CAPACITY = 4096;  // 128 MB for each action
+
 template <typename T>
 bool supplied_as(options_i& options, const char* name, const T& value)
 {
@@ -34,11 +36,13 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
       .add(make_option("gamma_scale", _gamma_scale)
               .keep()
               .default_value(10.f)
-              .help("Scale of FastCB's greediness, gamma = gamma_scale * [events learned]^gamma_exponent"))
+              .help("Scale of FastCB's greediness, gamma = gamma_scale * [events learned]^gamma_exponent; with "
+                    "--fastcb_oracle newton 50 unless given"))
       .add(make_option("gamma_exponent", _gamma_exponent)
               .keep()
               .default_value(.5f)
-              .help("Exponent of FastCB's greediness; 0 keeps gamma constant"))
+              .help("Exponent of FastCB's greediness; 0 keeps gamma constant; with --fastcb_oracle newton .4 unless "
+                    "given"))
       .add(make_option("cb_min_cost", _min_cost).keep().default_value(0.f).help("Lowest possible cost"))
       .add(make_option("cb_max_cost", _max_cost).keep().default_value(1.f).help("Highest possible cost"))
       .add(make_option("fastcb_objective", _objective)
@@ -61,6 +65,23 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .default_value("power")
               .one_of({"power"})
               .help("Schedule of gamma: power of the number of events learned"))
+      .add(make_option("fastcb_oracle", _oracle)
+              .keep()
+              .default_value("gd")
+              .one_of({"gd", "newton"})
+              .help("Who predicts costs: VW's own gradient descent, or a second-order learner that needs no step size, "
+                    "scales features itself, and learns faster where there are up to some hundred of them"))
+      .add(make_option("fastcb_capacity", _capacity)
+              .keep()
+              .default_value(64)
+              .help("With --fastcb_oracle newton: the first features, as many as this, have a full covariance, "
+                    "8 * capacity^2 bytes for each of the fixed actions; the others have a variance each"))
+      .add(make_option("fastcb_memory", _memory)
+              .keep()
+              .allow_override()
+              .default_value(0.f)
+              .help("With --fastcb_oracle newton: after so many events one counts about a third of a new one, for "
+                    "costs that drift; 0 forgets nothing"))
       .add(make_option("fastcb_bad_events", _bad_events)
               .keep()
               .allow_override()
@@ -101,6 +122,20 @@ option_group_definition fastcb_options::fixed_group()
   return group;
 }
 
+void fastcb_options::choose_gamma(options_i& options)
+{
+  if (!second_order()) { return; }
+  const std::pair<const char*, float*> by_evidence[] = {
+      {"gamma_scale", &_gamma_scale}, {"gamma_exponent", &_gamma_exponent}};
+  const float values[] = {50.f, .4f};
+  for (size_t i = 0; i < 2; ++i)
+  {
+    if (options.was_supplied(by_evidence[i].first)) { continue; }
+    *by_evidence[i].second = values[i];
+    options.insert(by_evidence[i].first, fmt::format("{}", values[i]));
+  }
+}
+
 void fastcb_options::keep_meaning_of_weights(options_i& options) const
 {
   const std::pair<const char*, std::string> meaning[] = {{"fastcb_objective", _objective},
@@ -108,6 +143,10 @@ void fastcb_options::keep_meaning_of_weights(options_i& options) const
   for (const auto& flag : meaning)
   {
     if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
+  }
+  if (second_order() && !options.was_supplied("fastcb_capacity"))
+  {
+    options.insert("fastcb_capacity", std::to_string(_capacity));
   }
 }
 
@@ -128,6 +167,17 @@ void fastcb_options::check(options_i& options) const
 void fastcb_options::check_values(const options_i& options) const
 {
   const auto number = [](float value) { return fmt::format("{}", value); };
+  for (const char* flag : {"fastcb_capacity", "fastcb_memory"})
+  {
+    require(second_order() || !options.was_supplied(flag),
+        std::string("--") + flag + " is a flag of --fastcb_oracle newton. Give both, or neither.");
+  }
+  require(_capacity <= MOST_CAPACITY, "--fastcb_capacity is " + std::to_string(_capacity) + "; it must be at most " +
+                                          std::to_string(MOST_CAPACITY) + ".");
+  require(std::isfinite(_memory) && (_memory == 0.f || _memory >= 1.f),
+      "--fastcb_memory is " + number(_memory) +
+          "; it must be a finite number of events, 1 or more, or 0 to forget "
+          "nothing.");
   require(std::isfinite(_gamma_scale) && _gamma_scale >= 0.f,
       "--gamma_scale is " + number(_gamma_scale) + "; it must be a finite number, 0 or larger.");
   require(std::isfinite(_gamma_exponent) && _gamma_exponent >= 0.f,

@@ -21,6 +21,9 @@ struct fastcb_options
   double epsilon() const { return _epsilon; }
   bool for_rewards() const { return _objective == "reward"; }
   bool plain_igw() const { return _allocation == "igw"; }
+  bool second_order() const { return _oracle == "newton"; }
+  uint32_t capacity() const { return _capacity; }
+  double memory() const { return _memory; }
 
   // The flags, declared as VW expects. The two front doors share all but their own flag.
   VW::config::option_group_definition adf_group();
@@ -29,6 +32,9 @@ struct fastcb_options
   // Throws a sentence that says why if the values make no sense. Call it before the base learner is set up, while the
   // workspace is still untouched.
   void check(VW::config::options_i& options) const;
+
+  // Gamma for the oracle that was asked for, where none was given. The model keeps it.
+  void choose_gamma(VW::config::options_i& options);
 
   // VW writes only the flags that were given into a model. Those that define what the weights mean must be there even
   // with default values, so that VW refuses other values for a loaded model.
@@ -46,6 +52,9 @@ private:
   std::string _objective;
   std::string _allocation;
   std::string _gamma;
+  std::string _oracle;
+  uint32_t _capacity = 0;
+  float _memory = 0.f;
   std::string _bad_events;
   std::string _cb_type;
 };

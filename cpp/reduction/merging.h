@@ -1,4 +1,5 @@
-// Model merging, the same for both front doors: the numbers of learned events add up, and the note is that of the first
+// Model merging, the same for both front doors: the numbers of learned events add up, the second-order oracle puts
+// together what was learned, and the note is that of the first
 // model (merging asks for models that were made alike).
 #pragma once
 
@@ -24,9 +25,16 @@ struct merging
     for (const auto* model : models) { sum += events(*model); }
     oracle_of(merged).set_events(sum);
     if (!models.empty()) { oracle_of(merged).set_note(of(*models[0]).note()); }
+    if (auto* newton = oracle_of(merged).newton())
+    {
+      std::vector<const newton_regressor*> known;
+      for (const auto* model : models) { known.push_back(of(*model).newton()); }
+      newton->merge(known);
+    }
   }
   static void add(const Data& base, const Data& delta, Data& sum)
   {
+    if (auto* newton = oracle_of(sum).newton()) { newton->add(*of(base).newton(), *of(delta).newton()); }
     oracle_of(sum).set_events(events(base) + events(delta));
     oracle_of(sum).set_note(of(base).note().empty() ? of(delta).note() : of(base).note());
   }
@@ -37,6 +45,7 @@ struct merging
       THROW("the base model has learned " << events(base) << " events, and a model built on it only " << events(model)
                                           << ". Give the base model that the others started from.");
     }
+    if (auto* newton = oracle_of(delta).newton()) { newton->subtract(*of(model).newton(), *of(base).newton()); }
     oracle_of(delta).set_events(events(model) - events(base));
     oracle_of(delta).set_note(of(model).note());
   }

@@ -25,10 +25,12 @@ namespace
 {
 // What every block begins with: these six letters, the version of its format in two digits, and since format 3 the
 // version of the package that wrote it. Later formats keep to this, so that earlier packages can say what they found.
-// Since format 4 a note follows the block.
+// Since format 4 a note follows the block, and in format 5 what the second-order oracle knows. Other models are still
+// written in format 4, which earlier packages read.
 constexpr const char* MAGIC = "fastcb";
 constexpr size_t MAGIC_LENGTH = 6;
-constexpr int FORMAT = 4;
+constexpr int FORMAT = 5;
+constexpr int FORMAT_WITHOUT_ORACLE = 4;
 constexpr int FORMAT_WITHOUT_NOTE = 3;
 constexpr int FORMAT_WITHOUT_VERSION = 2;  // of version 0.1
 
@@ -49,10 +51,10 @@ struct state_block
 };
 static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
 
-block_start start_of_this_format()
+block_start start_of(int format)
 {
   block_start start{};
-  const auto text = fmt::format("{}{:02}", MAGIC, FORMAT);
+  const auto text = fmt::format("{}{:02}", MAGIC, format);
   std::copy(text.begin(), text.end(), start.magic.begin());
   return start;
 }
@@ -82,15 +84,16 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
   return hash;
 }
 
-// Format 2 has no version and format 3 no note, which leaves their seals as they were.
+// What a format does not have leaves its seal as it was.
 uint64_t seal_of(
-    const package_version& version, const state_block& block, const std::string& note, const std::vector<char>& bytes)
+    const package_version& version, const state_block& block, const model_state& state, const std::vector<char>& bytes)
 {
   const auto* const fields = reinterpret_cast<const char*>(&block);
   const auto length = strnlen(version.data(), version.size());
   const auto start = fnv1a(version.data(), length == 0 ? 0 : version.size());
   const auto with_fields = fnv1a(fields, offsetof(state_block, seal), start);
-  return fnv1a(bytes.data(), bytes.size(), fnv1a(note.data(), note.size(), with_fields));
+  const auto with_note = fnv1a(state.note.data(), state.note.size(), with_fields);
+  return fnv1a(bytes.data(), bytes.size(), fnv1a(state.oracle.data(), state.oracle.size(), with_note));
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -164,19 +167,26 @@ void write(VW::io_buf& io, const Part& part)
 }
 
 // A length, then as many bytes. A length that no file can hold is damage.
-bool read_note(VW::io_buf& io, std::string& note)
+bool read_text(VW::io_buf& io, std::string& text)
 {
-  constexpr uint64_t MOST_BYTES = uint64_t{1} << 28;
+  constexpr uint64_t MOST_BYTES = uint64_t{1} << 36;
+  constexpr uint64_t BYTES_AT_ONCE = uint64_t{1} << 20;
   uint64_t length = 0;
   if (!read_into(io, length) || length > MOST_BYTES) { return false; }
-  note.resize(length);
-  return length == 0 || io.bin_read_fixed(note.data(), note.size()) == note.size();
+  text.clear();
+  while (text.size() < length)  // in parts: a damaged length must not ask for memory that no file fills
+  {
+    const auto begin = text.size();
+    text.resize(std::min(length, begin + BYTES_AT_ONCE));
+    if (io.bin_read_fixed(&text[begin], text.size() - begin) != text.size() - begin) { return false; }
+  }
+  return true;
 }
 
-void write_note(VW::io_buf& io, const std::string& note)
+void write_text(VW::io_buf& io, const std::string& text)
 {
-  write(io, static_cast<uint64_t>(note.size()));
-  if (!note.empty()) { io.bin_write_fixed(note.data(), note.size()); }
+  write(io, static_cast<uint64_t>(text.size()));
+  if (!text.empty()) { io.bin_write_fixed(text.data(), text.size()); }
 }
 
 model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
@@ -193,15 +203,16 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
                                            << " of vw-fastcb, and this is version " << VW_FASTCB_VERSION
                                            << ", which cannot read it. Use that version, or a later one.");
   }
-  std::string note;
-  if (!whole || !read_into(io, block) || (format > FORMAT_WITHOUT_NOTE && !read_note(io, note)))
+  model_state state;
+  if (!whole || !read_into(io, block) || (format > FORMAT_WITHOUT_NOTE && !read_text(io, state.note)) ||
+      (format > FORMAT_WITHOUT_ORACLE && !read_text(io, state.oracle)))
   {
     THROW(
         "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
         "with --fastcb, or load this one without it.");
   }
   auto rest = rest_of(io);
-  if (rest.size() != block.bytes_below || block.seal != seal_of(version, block, note, rest))
+  if (rest.size() != block.bytes_below || block.seal != seal_of(version, block, state, rest))
   {
     THROW("the model file is damaged: " << block.bytes_below << " bytes of weights were saved and " << rest.size()
                                         << " were found"
@@ -219,7 +230,8 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   io.close_files();
   io.add_file(std::make_unique<verified_reader>(std::move(rest)));
   io.reset();
-  return {block.counts, std::move(note)};
+  state.counts = block.counts;
+  return state;
 }
 
 void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_buf& io)
@@ -230,11 +242,13 @@ void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_b
   block.bytes_below = bytes.size();
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
-  block.seal = seal_of(this_version(), block, state.note, bytes);
-  write(io, start_of_this_format());
+  block.seal = seal_of(this_version(), block, state, bytes);
+  const bool has_oracle = !state.oracle.empty();
+  write(io, start_of(has_oracle ? FORMAT : FORMAT_WITHOUT_ORACLE));
   write(io, this_version());
   write(io, block);
-  write_note(io, state.note);
+  write_text(io, state.note);
+  if (has_oracle) { write_text(io, state.oracle); }
 }
 }  // namespace
 

@@ -1,6 +1,6 @@
 // What the reduction adds to a VW model file: how many events were learned or had no label, a note of those who made
-// it, and a seal over all this and everything the learners below it write, so that a truncated or foreign file is an
-// error and never a silent start.
+// it, the second-order oracle, and a seal over all this and everything the learners below it write, so that a truncated
+// or foreign file is an error and never a silent start.
 #pragma once
 
 #include "vw/core/learner_fwd.h"
@@ -20,7 +20,8 @@ struct event_counts
 struct model_state
 {
   event_counts counts;
-  std::string note;  // what the package that made the model wants to find again
+  std::string note;    // what the package that made the model wants to find again
+  std::string oracle;  // what the second-order oracle knows; empty with VW's own regressor
 };
 
 // Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.

@@ -78,6 +78,9 @@ oracle::oracle(const fastcb_options& options, VW::workspace& all)
     , _gamma_scale(options.gamma_scale())
     , _gamma_exponent(options.gamma_exponent())
     , _epsilon(options.epsilon())
+    , _second_order(options.second_order())
+    , _capacity(options.capacity())
+    , _memory(options.memory())
     , _for_rewards(options.for_rewards())
     , _plain_igw(options.plain_igw())
 {
@@ -107,13 +110,32 @@ std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stac
   const bool has_l1 = (_all->loss_config.reg_mode & 1) != 0;  // gd then truncates weights before it adds them
   _is_linear = _regressor->get_name() == "gd" && !has_l1 && !_all->weights.sparse;
   _prints = _all->output_config.audit || _all->output_config.hash_inv;
+  if (_second_order) { set_up_newton(*stack_builder.get_options()); }
   return base;
+}
+
+void oracle::set_up_newton(const VW::config::options_i& options)
+{
+  refuse_flags_of_gd(options);
+  const bool generates = _regressor->get_name() == "generate_interactions";
+  const auto* const bottom = generates ? _regressor->get_base_learner() : _regressor;
+  if (bottom->get_name() != "gd" || _all->weights.sparse)
+  {
+    THROW("--fastcb_oracle newton takes the place of VW's own regressor, but another flag put '"
+          << bottom->get_name() << "' there. Leave one of the two out.");
+  }
+  if (generates)
+  {
+    _interactions =
+        static_cast<VW::interactions_generator*>(_regressor->get_internal_type_erased_data_pointer_test_use_only());
+  }
+  _newton = std::make_unique<newton_regressor>(*_all, _capacity, _memory);
 }
 
 bool oracle::can_score_spans() const
 {
   const auto& tweaks = _all->feature_tweaks_config;
-  return _is_linear && !_prints && !tweaks.ignore_some_linear && tweaks.extent_interactions.empty() &&
+  return _is_linear && !_newton && !_prints && !tweaks.ignore_some_linear && tweaks.extent_interactions.empty() &&
          split_scorer::covers_mask(_all->weights.dense_weights.mask()) && split_scorer::covers(tweaks.interactions);
 }
 
@@ -177,6 +199,17 @@ void oracle::split_scores(const VW::example* shared, const VW::multi_ex& actions
 void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std::vector<float>& logits)
 {
   logits.resize(actions.size());
+  if (_newton)
+  {
+    _one_logit.resize(1);
+    for (size_t a = 0; a < actions.size(); ++a)
+    {
+      const merged whole(shared, *actions[a]);
+      newton_scores(*actions[a], _one_logit);
+      logits[a] = _one_logit[0];
+    }
+    return;
+  }
   const bool splits = can_split(actions);
   if (!splits || _prints)
   {
@@ -188,6 +221,37 @@ void oracle::score_actions(const VW::example* shared, VW::multi_ex& actions, std
   }
   // Even if VW has just predicted for its printout: printing must not change a probability, not even by rounding.
   if (splits) { split_scores(shared, actions, logits); }
+}
+
+template <typename Work>
+void oracle::with_interactions(VW::example& ec, Work work)
+{
+  if (_interactions == nullptr)
+  {
+    work();
+    return;
+  }
+  if (!_prints) { predict(ec); }  // VW sees which namespaces there are
+  auto* const interactions = ec.interactions;
+  auto* const extent_interactions = ec.extent_interactions;
+  const bool has_extents = !extent_interactions->empty();
+  ec.interactions = &_interactions->generated_interactions;
+  if (has_extents) { ec.extent_interactions = &_interactions->generated_extent_interactions; }
+  work();
+  ec.interactions = interactions;
+  ec.extent_interactions = extent_interactions;
+}
+
+void oracle::newton_scores(VW::example& ec, std::vector<float>& logits)
+{
+  const auto step = _regressor->feature_width_below;
+  if (_prints)
+  {
+    _newton->show_weights(step);
+    predict_slots(ec, logits);
+  }
+  with_interactions(ec, [&] { _newton->score(ec, step, logits); });
+  for (auto& logit : logits) { logit = std::min(LOGIT_BOUND, std::max(-LOGIT_BOUND, logit)); }
 }
 
 float oracle::predict(VW::example& ec)
@@ -213,6 +277,11 @@ float oracle::to_prediction(float sum) const
 
 void oracle::score_slots(VW::example& ec, std::vector<float>& logits)
 {
+  if (_newton)
+  {
+    newton_scores(ec, logits);
+    return;
+  }
   if (!_is_linear || _prints)
   {
     predict_slots(ec, logits);
@@ -244,8 +313,19 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
 void oracle::learn(VW::example& ec, float cost, size_t slot)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
-  _regressor->learn(ec, slot);  // the scorer would compute a loss and a link that nothing uses
+  if (_newton)
+  {
+    const float outcome = ec.l.simple.label;
+    with_interactions(ec, [&] { _newton->learn(ec, slot, _regressor->feature_width_below, outcome); });
+  }
+  else { _regressor->learn(ec, slot); }  // the scorer would compute a loss and a link that nothing uses
   ++_events;
+}
+
+void oracle::see_action(const VW::example* shared, VW::example& action)
+{
+  const merged whole(shared, action);
+  with_interactions(action, [&] { _newton->see(action); });
 }
 
 void oracle::learn_action(const VW::example* shared, VW::example& action, float cost)
@@ -256,6 +336,11 @@ void oracle::learn_action(const VW::example* shared, VW::example& action, float 
 
 void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
 {
+  if (_newton)
+  {
+    learn(ec, cost, slot);
+    return;
+  }
   if (!prepare_to_learn(ec, cost)) { return; }
   if (_is_linear && !_prints)
   {
@@ -266,11 +351,16 @@ void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
   ++_events;
 }
 
-bool oracle::prepare_to_learn(VW::example& ec, float cost)
+bool oracle::can_learn_from(const VW::example& ec) const
 {
   // Without a holdout set, VW's mark only means that the line had no label when it was parsed.
   const bool held_out = ec.test_only && !_all->passes_config.holdout_set_off;
-  if (held_out || !(ec.weight > 0.f)) { return false; }
+  return !held_out && ec.weight > 0.f;
+}
+
+bool oracle::prepare_to_learn(VW::example& ec, float cost)
+{
+  if (!can_learn_from(ec)) { return false; }
   // VW does not count events without a label as time, but forgets their number when it loads a model.
   _all->sd->t -= _unlabelled_before;
   _unlabelled_before = 0.;
@@ -298,16 +388,38 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
   enforce_floor(pmf.data(), count, _epsilon);
 }
 
+void oracle::continue_from(const oracle& other)
+{
+  _events = other._events;
+  _unlabelled_before = other._unlabelled_before;
+  _note = other._note;
+  if (_newton) { _newton->continue_from(*other._newton); }
+}
+
 void oracle::save_load(VW::io_buf& io, bool read, bool text)
 {
   if (read) { use_log_loss(); }
   model_state state;
   state.counts = {_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
   state.note = _note;
+  if (_newton)
+  {
+    state.oracle = _newton->bytes();
+    _newton->hide_weights();
+    if (text) { _newton->show_weights(_regressor->feature_width_below); }  // VW writes its table next
+  }
   save_load_state(state, *_scorer, io, read, text);
   if (!read) { return; }
   _events = state.counts.events;
   _note = state.note;
+  if (_newton && io.num_files() > 0)
+  {
+    if (state.oracle.empty())
+    {
+      THROW("the model was made with VW's own regressor, not with --fastcb_oracle newton. Leave that flag out.");
+    }
+    _newton->set_bytes(state.oracle);
+  }
   const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
   _unlabelled_before = vw_restores ? 0. : state.counts.unlabelled;
 }

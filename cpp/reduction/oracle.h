@@ -3,12 +3,15 @@
 #pragma once
 
 #include "fastcb_options.h"
+#include "oracle/newton_regressor.h"
 #include "slot_scorer.h"
 #include "split_scorer.h"
 #include "strict/cost_range.h"
 #include "strict/labels.h"
 
+#include "vw/config/options.h"
 #include "vw/core/example.h"
+#include "vw/core/interactions.h"
 #include "vw/core/learner_fwd.h"
 #include "vw/core/vw_fwd.h"
 
@@ -49,6 +52,12 @@ public:
   // The same for an action that also has the features of the line `shared`, which may be null.
   void learn_action(const VW::example* shared, VW::example& action, float cost);
 
+  // Whether learning reads all actions of an event: each is to be shown, in order, before learn_action, but only where
+  // there is something to learn from the chosen one.
+  bool reads_all_actions() const { return _newton != nullptr; }
+  void see_action(const VW::example* shared, VW::example& action);
+  bool can_learn_from(const VW::example& chosen) const;
+
   // The same, given the `logit` that score_slots has just computed for the slot: gd need not compute it again.
   void learn_scored(VW::example& ec, float cost, size_t slot, float logit);
 
@@ -76,12 +85,11 @@ public:
   void set_events(uint64_t events) { _events = events; }
 
   // Takes over what another one has counted, as saving and loading would.
-  void continue_from(const oracle& other)
-  {
-    _events = other._events;
-    _unlabelled_before = other._unlabelled_before;
-    _note = other._note;
-  }
+  void continue_from(const oracle& other);
+
+  // What the second-order oracle knows, merged in the same way; null with VW's own regressor.
+  newton_regressor* newton() { return _newton.get(); }
+  const newton_regressor* newton() const { return _newton.get(); }
 
   // What those who made the model say of it. It goes with the model wherever that goes.
   const std::string& note() const { return _note; }
@@ -97,6 +105,11 @@ private:
 
   // VW's own prediction for an example with all its features.
   float predict(VW::example& ec);
+  void newton_scores(VW::example& ec, std::vector<float>& logits);
+
+  // Runs `work` on an example whose interactions are those that VW's regressor would see.
+  template <typename Work>
+  void with_interactions(VW::example& ec, Work work);
   void predict_slots(VW::example& ec, std::vector<float>& logits);
 
   // From sums of weights to what VW predicts from them: contracted (l2) and within its bounds. The first tells whether
@@ -107,20 +120,28 @@ private:
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();
 
+  void set_up_newton(const VW::config::options_i& options);
+
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
   bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
+  std::unique_ptr<newton_regressor> _newton;            // in place of the regressor, if asked for
+  VW::interactions_generator* _interactions = nullptr;  // VW's, which finds out what ':' stands for in -q ::
   slot_scorer _slot_scorer;
   split_scorer _split_scorer;
   feature_spans _shared_spans;  // kept from event to event, as are the next two
   feature_spans _own_spans;
   std::vector<VW::polyprediction> _slots;
+  std::vector<float> _one_logit;
   cost_range _range;
   double _gamma_scale;
   double _gamma_exponent;
   double _epsilon;
+  bool _second_order;
+  size_t _capacity;
+  double _memory;
   bool _for_rewards;
   bool _plain_igw;
   uint64_t _events = 0;

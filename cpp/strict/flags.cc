@@ -97,6 +97,12 @@ constexpr refusal REFUSALS_OF_FIXED_ACTIONS[] = {
     {"constant", "VW gives it to the first action only"},
 };
 
+// Flags of VW's gradient descent that --fastcb_oracle newton would ignore.
+constexpr const char* FLAGS_OF_GD[] = {"learning_rate", "power_t", "decay_learning_rate", "initial_t",
+    "initial_pass_length", "sgd", "adaptive", "normalized", "invariant", "adax", "l1", "l2", "no_bias_regularization",
+    "feature_mask", "initial_weight", "random_weights", "random_positive_weights", "normal_weights",
+    "truncated_normal_weights", "predict_only_model", "passes"};
+
 bool reads(const option_group_definition& group, const std::string& flag)
 {
   return std::any_of(
@@ -170,6 +176,16 @@ void refuse_ignored_flags(const options_i& options)
     }
     require(read || reader.empty(), "--fastcb cannot be combined with --" + flag + ": it belongs to \"" + reader +
                                         "\", which is not in use. Leave it out.");
+  }
+}
+
+void refuse_flags_of_gd(const options_i& options)
+{
+  for (const char* flag : FLAGS_OF_GD)
+  {
+    require(!options.was_supplied(flag), std::string("--fastcb_oracle newton cannot be combined with --") + flag +
+                                             ": it has no step size and nothing else of VW's gradient descent, and "
+                                             "counts each event once. Leave one of the two out.");
   }
 }
 

@@ -17,6 +17,9 @@ void refuse_flags(const VW::config::options_i& options);
 // Refuses flags that VW knows but that nothing in the finished stack reads. Call it once the base learner is set up.
 void refuse_ignored_flags(const VW::config::options_i& options);
 
+// Refuses flags of VW's own regressor, where another one takes its place.
+void refuse_flags_of_gd(const VW::config::options_i& options);
+
 // Refuses FastCB's own flags without --fastcb, and --fastcb without a kind of actions.
 void refuse_orphans(const VW::config::options_i& options);
 }  // namespace vw_fastcb

@@ -18,6 +18,7 @@ from vw_fastcb import FastCB, allocation
 
 FOLDER = Path(__file__).parent
 FASTCB, SQUARECB, THIRD, GREY = "#d55e00", "#56b4e9", "#009e73", "#8a8f98"  # as in the demo and the bake-off
+NEWTON, MEMORY = "#e69f00", "#cc79a7"
 
 mpl.use("Agg")
 plt.rcParams.update(
@@ -81,9 +82,11 @@ def draw_allocation() -> None:
 
 
 DRIFT = {
-    "defaults": ({"learning_rate": 2}, SQUARECB),
-    "constant gamma": ({"learning_rate": 2, "gamma_scale": 100, "gamma_exponent": 0}, THIRD),
-    "constant gamma and step": (
+    "newton": ({}, NEWTON),
+    "newton, memory of 500": ({"vw_args": "--fastcb_memory 500"}, MEMORY),
+    "gd": ({"learning_rate": 2}, SQUARECB),
+    "gd, constant gamma": ({"learning_rate": 2, "gamma_scale": 100, "gamma_exponent": 0}, THIRD),
+    "gd, constant gamma and step": (
         {"learning_rate": 0.5, "gamma_scale": 100, "gamma_exponent": 0, "vw_args": "--sgd --power_t 0"},
         FASTCB,
     ),
@@ -110,7 +113,7 @@ def draw_drift(window: int = 500, runs: int = 10) -> None:
         axes.plot(np.arange(window, len(costs) + 1, 50), recent[::50], color=color, label=name)
     axes.axvline(10_000, color=GREY, linewidth=1, linestyle=":")
     axes.axhline(0.05, color=GREY, linewidth=1, linestyle=":")
-    axes.annotate("the best policy", (20_000, 0.05), (0, 4), textcoords="offset points", ha="right")
+    axes.annotate("the best policy", (20_000, 0.05), (0, -12), textcoords="offset points", ha="right")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set(ylim=(0, None), xlim=(0, 20_000))
     axes.legend(frameon=False, labelcolor="linecolor", loc="upper left")

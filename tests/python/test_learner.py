@@ -126,7 +126,7 @@ def test_a_saved_model_goes_on_here_and_on_the_command_line(rng, tmp_path):
     loaded = FastCB.load(tmp_path / "model")
     expected = bandit.predict_proba(contexts)
     np.testing.assert_array_equal(loaded.predict_proba(contexts), expected)
-    said = {**bandit.get_params(), "interactions": (), "bits": 18}
+    said = {**bandit.get_params(), "gamma_exponent": 0.5, "interactions": (), "bits": 18}
     assert loaded.get_params() == said
     log = write(tmp_path / "log", (text("x", row) + "\n" for row in contexts))
     ok("-i", tmp_path / "model", "-t", "-d", log, "-p", tmp_path / "pmfs")
@@ -167,7 +167,7 @@ def test_examples_that_are_kept_from_round_to_round_change_nothing(rng, n_action
 
 
 def test_a_decision_keeps_the_chosen_action_and_never_the_users_array(rng):
-    bandit, context, actions = FastCB(), rng.random(3), rng.random((4, 2))
+    bandit, context, actions = FastCB(oracle="gd"), rng.random(3), rng.random((4, 2))
     decision = bandit.decide(context, actions)
     chosen = actions[decision.action].astype(np.float32)
     actions += 1

@@ -75,7 +75,7 @@ def test_learning_looks_at_the_chosen_action_alone(form, tmp_path):
     others[7] = actions[7]
     saved = []
     for number, given in enumerate((actions, others)):
-        bandit = FastCB(seed=1)
+        bandit = FastCB(oracle="gd", seed=1)
         bandit.decide(context, forms(actions)[form])
         bandit.learn_event(context, 7, 0.25, action_features=forms(given)[form])
         bandit.save(tmp_path / f"{number}")

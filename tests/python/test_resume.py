@@ -47,7 +47,8 @@ def slate(event: Event) -> str:
 SLOTS = [Door(("--ccb_explore_adf", "--fastcb"), conditional, (2, 6)), Door(("--slates", "--fastcb"), slate, 4)]
 DOORS = pytest.mark.parametrize("door", [ADF, LINEAR, FIXED], ids=["adf", "linear", "fixed"])
 
-REGRESSORS = ["", "--sgd", "--coin", "--ftrl", "--nn 3"]
+NEWTON = ["--fastcb_oracle newton", "--fastcb_oracle newton --fastcb_capacity 3 --fastcb_memory 30"]
+REGRESSORS = ["", "--sgd", "--coin", "--ftrl", "--nn 3", *NEWTON]
 VARIANTS = [
     "--adaptive",
     "--normalized",

@@ -39,7 +39,10 @@ _OPTIONS: dict[str, Any] = {
     "allocation": Annotated[Literal["reweighted", "igw"] | None, _option("FastCB's rule, or SquareCB's.")],
     "gamma_scale": Annotated[float | None, _option("gamma = scale * t ** exponent after t events.")],
     "gamma_exponent": Annotated[float | None, _option("See --gamma-scale.")],
-    "learning_rate": Annotated[float | None, _option("VW's step size.")],
+    "oracle": Annotated[
+        Literal["newton", "gd"] | None, _option("Who predicts: a second-order learner, or VW's gradient descent.")
+    ],
+    "learning_rate": Annotated[float | None, _option("The step size of --oracle gd.")],
     "epsilon": Annotated[float | None, _option("Every action gets at least the probability epsilon / A.")],
     "interactions": Annotated[str | None, _option("Namespaces to multiply, such as 'xa,xx'.", "NAMES")],
     "bits": Annotated[int | None, _option("The model has 2 ** bits weights.")],

@@ -157,7 +157,6 @@ class _Traffic:
                 reward_range=(0, 1),
                 wait=WAIT / 1000,
                 default_reward=0,
-                learning_rate=1,
                 seed=self._world.seed,
                 clock=lambda: self._now,
             ) as loop,

@@ -149,7 +149,7 @@ class Engine:
         elif not alone:
             sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
             picked = chosen_actions(self.settings, actions, sets.counts)
-            if count and self.learner.scores_before_learning:
+            if count and self.learner.reads_all_actions:
                 (table, first), chosen = sets.joined(ACTIONS_NOUN), picked
             elif count:  # of the chosen actions alone: learning costs the same however many there are
                 table, alone = sets.pick(picked, ACTIONS_NOUN), True

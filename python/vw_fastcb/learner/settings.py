@@ -18,6 +18,13 @@ _MOST_ACTIONS = 2**31
 FLAGS_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
     f"{kind}_weights" for kind in ("random", "normal", "truncated_normal")
 }
+_STEP = 0.5  # of VW
+_CAPACITY = "64"  # of oracle="newton"
+# What each oracle explores with unless told otherwise, as the engine does.
+_GAMMA = {
+    "newton": {"gamma_scale": 50.0, "gamma_exponent": 0.4},
+    "gd": {"gamma_scale": 10.0, "gamma_exponent": 0.5},
+}
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
 
 
@@ -33,7 +40,8 @@ class Settings:
     allocation: str
     gamma_scale: float
     gamma_exponent: float
-    learning_rate: float
+    oracle: Literal["newton", "gd"]
+    learning_rate: float | None
     epsilon: float
     interactions: tuple[str, ...]
     bits: int | None
@@ -50,6 +58,8 @@ class Settings:
         rewards = given["reward_range"] is not None
         value_range = given["reward_range"] if rewards else given["cost_range"]
         bits, seed = given["bits"], given["seed"]
+        vw_args = _flags(given["vw_args"])
+        oracle, learning_rate = _oracle(given["oracle"], given["learning_rate"], vw_args)
         return cls(
             n_actions=n_actions,
             action_names=names,
@@ -57,15 +67,15 @@ class Settings:
             value_range=_range("reward_range" if rewards else "cost_range", value_range),
             objective=_one_of("objective", given["objective"], ("loss", "reward")),
             allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
-            gamma_scale=_number("gamma_scale", given["gamma_scale"]),
-            gamma_exponent=_number("gamma_exponent", given["gamma_exponent"]),
-            learning_rate=_number("learning_rate", given["learning_rate"]),
+            **_gamma(oracle, given),
+            oracle=oracle,
+            learning_rate=learning_rate,
             epsilon=_number("epsilon", given["epsilon"], most=1),
             interactions=_interactions(given["interactions"], n_actions),
             bits=None if bits is None else _whole("bits", bits, 1, _MOST_BITS, or_none=True),
             missing=_one_of("missing", given["missing"], ("zero", "mark")),
             seed=None if seed is None else _whole("seed", seed, 0, 2**64 - 1, or_none=True),
-            vw_args=_flags(given["vw_args"]),
+            vw_args=vw_args,
         )
 
     @property
@@ -122,10 +132,10 @@ class Settings:
             "fastcb_allocation": self.allocation,
             "gamma_scale": self.gamma_scale,
             "gamma_exponent": self.gamma_exponent,
-            "learning_rate": self.learning_rate,
             "epsilon": self.epsilon,
             "bit_precision": bits or self.bits or _LEAST_BITS,
         }
+        values |= {"fastcb_oracle": "newton"} if self.oracle == "newton" else {"learning_rate": self.learning_rate}
         for name, value in values.items():
             words += [f"--{name}", str(value)]
         for product in self.interactions:
@@ -184,11 +194,15 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
         "fastcb_allocation": ("allocation", str),
         "bit_precision": ("bits", int),
     }
-    for name in ("gamma_scale", "gamma_exponent", "learning_rate", "epsilon"):
+    if kept.pop("fastcb_oracle", ["gd"]) == ["gd"]:
+        params["learning_rate"] = _as_written(kept.pop("learning_rate", [str(_STEP)])[0])
+    for name in ("gamma_scale", "gamma_exponent", "epsilon"):
         names[name] = (name, _as_written)
     for flag, (name, kind) in names.items():
         if flag in kept:
             params[name] = kind(kept.pop(flag)[0])
+    if kept.get("fastcb_capacity") == [_CAPACITY]:
+        del kept["fastcb_capacity"]
     for flag in ("cb_explore_adf", "fastcb", "per_model_save_load", "cb_type", "random_seed"):
         kept.pop(flag, None)
     params["vw_args"] = " ".join(shlex.join([f"--{name}", *values]) for name, values in kept.items())
@@ -270,6 +284,25 @@ def _range(name: str, value: Any) -> tuple[float, float]:
     return low, high
 
 
+def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[Literal["newton", "gd"], float | None]:
+    """Which one, and its step size, if it has one."""
+    named = {word.partition("=")[0] for word in vw_args} & _FLAGS_OF_GD
+    if oracle is None:
+        oracle = "newton" if learning_rate is None and not named else "gd"
+    if _one_of("oracle", oracle, ("newton", "gd")) == "gd":
+        return "gd", _STEP if learning_rate is None else _number("learning_rate", learning_rate)
+    if learning_rate is not None:
+        raise ValueError(
+            f"learning_rate is {learning_rate!r}, and oracle='newton' has no step size; leave one of the two out."
+        )
+    return "newton", None
+
+
+def _gamma(oracle: str, given: Mapping[str, Any]) -> dict[str, float]:
+    chosen = {name: value if given[name] is None else given[name] for name, value in _GAMMA[oracle].items()}
+    return {name: _number(name, value) for name, value in chosen.items()}
+
+
 def _interactions(value: Any, n_actions: int | None) -> tuple[str, ...]:
     if value is None:
         return () if n_actions is not None else (CONTEXT + ACTION,)
@@ -304,6 +337,19 @@ def _flags(value: Any) -> tuple[str, ...]:
     return words
 
 
+# Those that VW's own learner reads, or that put another one in its place: with one of them it is oracle="gd".
+_FLAGS_OF_GD = {
+    f"--{name}"
+    for name in (
+        *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate"),
+        *("l1", "l2"),
+        *("no_bias_regularization", "feature_mask", "initial_weight", "random_weights", "normal_weights"),
+        *("truncated_normal_weights", "random_positive_weights", "predict_only_model", "initial_pass_length"),
+        *("coin", "ftrl", "pistol", "freegrad", "nn", "lrq", "lrqfa", "new_mf", "rank", "stage_poly", "kernel_svm"),
+        *("marginal", "cubic_newton", "interact", "autolink", "gdmf"),
+    )
+}
+
 # What VW would do with these is not what a learner in a program may do, or a parameter says it.
 _REFUSED_FLAGS = {
     **dict.fromkeys(("--version", "--help", "-h"), "it would end the program; use vw-fastcb for it"),
@@ -320,7 +366,7 @@ _REFUSED_FLAGS = {
     **dict.fromkeys(("-l", "--learning_rate"), "give it as learning_rate"),
     **dict.fromkeys(("-b", "--bit_precision"), "give it as bits"),
     **{f"--{name}": f"give it as {name}" for name in ("epsilon", "gamma_scale", "gamma_exponent")},
-    **{f"--fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation")},
+    **{f"--fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation", "oracle")},
     **dict.fromkeys(("--cb_min_cost", "--cb_max_cost"), "give it as cost_range"),
     **dict.fromkeys(("--cb_explore", "--cb_explore_adf"), "give n_actions, or leave it out"),
 }

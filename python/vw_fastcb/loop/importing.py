@@ -318,7 +318,8 @@ def _model(path: Path, given: Mapping[str, Any], kept: LoopSettings | None) -> t
 def _check_model(settings: LoopSettings, model: LoopSettings) -> None:
     """Raises where a model was learned under settings that mean other weights."""
     ours, theirs = settings.model, model.model
-    names = ("n_actions", "noun", "value_range", "objective", "allocation", "learning_rate", "interactions", "missing")
+    names = ["n_actions", "noun", "value_range", "objective", "allocation", "oracle", "learning_rate"]
+    names += ["interactions", "missing"]
     differences = {name: (getattr(ours, name), getattr(theirs, name)) for name in names}
     if theirs.action_names is not None:
         differences["action_names"] = (ours.action_names, theirs.action_names)

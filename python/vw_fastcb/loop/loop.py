@@ -89,9 +89,10 @@ class Loop:
         retention: Duration | None = _UNSET,
         objective: Literal["loss", "reward"] = _UNSET,
         allocation: Literal["reweighted", "igw"] = _UNSET,
-        gamma_scale: float = _UNSET,
-        gamma_exponent: float = _UNSET,
-        learning_rate: float = _UNSET,
+        gamma_scale: float | None = _UNSET,
+        gamma_exponent: float | None = _UNSET,
+        oracle: Literal["newton", "gd"] | None = _UNSET,
+        learning_rate: float | None = _UNSET,
         epsilon: float = _UNSET,
         interactions: Sequence[str] | None = _UNSET,
         bits: int | None = _UNSET,
@@ -129,6 +130,7 @@ class Loop:
             allocation: See `FastCB`.
             gamma_scale: See `FastCB`.
             gamma_exponent: See `FastCB`.
+            oracle: See `FastCB`.
             learning_rate: See `FastCB`.
             epsilon: See `FastCB`.
             interactions: See `FastCB`.

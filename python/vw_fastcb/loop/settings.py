@@ -161,7 +161,10 @@ class LoopSettings:
 
     def flat(self) -> dict[str, Any]:
         """Names and values, those of the learner among them, as users say them."""
-        whole = {**DEFAULTS, **self.learner}
+        chosen = {
+            name: getattr(self.model, name) for name in ("oracle", "learning_rate", "gamma_scale", "gamma_exponent")
+        }
+        whole = {**DEFAULTS, **self.learner, **chosen}
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("learner", "longest_wait")}
         return {**whole, **own}
 

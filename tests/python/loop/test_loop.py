@@ -329,7 +329,7 @@ def test_gamma_and_epsilon_change_and_the_model_is_kept(tmp_path):
         calm = loop.decide({"user": "u1", "hour": 3}).pmf
         assert greedy.max() > 0.9
         assert calm.max() < 0.6
-    with Loop.open(path, gamma_scale=10, epsilon=0.3, change=True) as loop:
+    with Loop.open(path, gamma_scale=50, epsilon=0.3, change=True) as loop:
         floored = loop.decide({"user": "u1", "hour": 3}).pmf
         assert floored.min() == pytest.approx(0.1, abs=1e-6)
         play(loop, 200, 220)

@@ -167,7 +167,8 @@ def slates_json(rng: Random, labelled: bool) -> str:
 
 
 # Flags that touch how an event is parsed, filled or learned. Given to the formats they make sense for.
-SHARED = ("", "--nn 2", "--coin", "--noconstant", "--sgd")
+NEWTON = ("--fastcb_oracle newton", "--fastcb_oracle newton --fastcb_capacity 3 -q UA --fastcb_memory 100")
+SHARED = ("", "--nn 2", "--coin", "--noconstant", "--sgd", *NEWTON)
 TEXT = ("--ngram 2 --skips 1", "--affix +2U,-1A", "--spelling A", "--ignore U", "--chain_hash", "--hash all")
 HOLDOUT = ("--passes 2 --holdout_period 5 -k --cache_file {cache}",)
 
@@ -181,9 +182,9 @@ FORMATS = {
     "adf-json": Format("--cb_explore_adf --json", adf_json, ("-q UA", "--chain_hash", "--ngram 2", *SHARED)),
     "fixed-json": Format(f"--cb_explore {FIXED_ACTIONS} --json", fixed_json, ("-q UU", "--chain_hash", *SHARED)),
     "adf-dsjson": Format("--cb_explore_adf --dsjson", adf_dsjson, ("-q UA", "--chain_hash", "--ngram 2", *SHARED)),
-    "ccb-text": Format("--ccb_explore_adf", ccb_text, ("", "-q UA", "--coin")),
-    "ccb-dsjson": Format("--ccb_explore_adf --dsjson", ccb_dsjson, ("", "-q UA", "--coin")),
-    "slates-text": Format("--slates", slates_text, ("", "-q UA", "--coin")),
-    "slates-dsjson": Format("--slates --dsjson", slates_dsjson, ("", "-q UA", "--coin")),
+    "ccb-text": Format("--ccb_explore_adf", ccb_text, ("", "-q UA", "--coin", *NEWTON)),
+    "ccb-dsjson": Format("--ccb_explore_adf --dsjson", ccb_dsjson, ("", "-q UA", "--coin", *NEWTON)),
+    "slates-text": Format("--slates", slates_text, ("", "-q UA", "--coin", *NEWTON)),
+    "slates-dsjson": Format("--slates --dsjson", slates_dsjson, ("", "-q UA", "--coin", *NEWTON)),
     "slates-json": Format("--slates --json", slates_json),
 }

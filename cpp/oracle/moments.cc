@@ -1,0 +1,86 @@
+#include "moments.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vw_fastcb
+{
+void moments::resize(size_t columns)
+{
+  _means.resize(columns, 0.);
+  _squares.resize(columns, 0.);
+}
+
+// Welford's algorithm: no difference of large sums.
+void moments::add(const double* row, double row_weight)
+{
+  weight += row_weight;
+  const double share = row_weight / weight;
+  double* const means = _means.data();
+  double* const squares = _squares.data();
+  for (size_t i = 0, count = columns(); i < count; ++i)
+  {
+    const double distance = row[i] - means[i];
+    means[i] += share * distance;
+    squares[i] += row_weight * distance * (row[i] - means[i]);
+  }
+}
+
+// Chan's formula.
+void moments::add(const moments& rows, double rows_weight)
+{
+  if (!(rows_weight > 0.)) { return; }
+  const double before = weight;
+  weight += rows_weight;
+  for (size_t i = 0; i < columns(); ++i)
+  {
+    const bool known = i < rows.columns();
+    const double distance = (known ? rows._means[i] : 0.) - _means[i];
+    _means[i] += distance * (rows_weight / weight);
+    const double squares = known ? rows._squares[i] * (rows_weight / rows.weight) : 0.;
+    _squares[i] += squares + distance * distance * before * (rows_weight / weight);
+  }
+}
+
+void moments::remove(const moments& rows)
+{
+  const double left = weight - rows.weight;
+  for (size_t i = 0; i < columns(); ++i)
+  {
+    const bool known = i < rows.columns();
+    const double mean = known ? rows._means[i] : 0.;
+    const double mean_left = left > 0. ? _means[i] + (_means[i] - mean) * (rows.weight / left) : 0.;
+    const double distance = mean - mean_left;
+    const double between = left > 0. ? distance * distance * left * (rows.weight / weight) : 0.;
+    _squares[i] = left > 0. ? std::max(0., _squares[i] - (known ? rows._squares[i] : 0.) - between) : 0.;
+    _means[i] = mean_left;
+  }
+  weight = std::max(0., left);
+}
+
+void moments::fade(double share)
+{
+  weight *= share;
+  for (auto& squares : _squares) { squares *= share; }
+}
+
+void moments::scales(double* factors) const
+{
+  constexpr double ROUNDING = 1e-6;
+  const double share = weight > 0. ? 1. / weight : 0.;
+  const double* const means = _means.data();
+  const double* const squares = _squares.data();
+  for (size_t i = 0, count = columns(); i < count; ++i)
+  {
+    const double deviation = std::sqrt(squares[i] * share);
+    const double factor = 1. / deviation;
+    factors[i] = deviation > ROUNDING * std::fabs(means[i]) ? factor : 0.;
+  }
+}
+
+void moments::set_column(size_t column, double mean, double squares)
+{
+  _means[column] = mean;
+  _squares[column] = squares;
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,83 @@
+// The second-order oracle's block: the features that came first, standardised as they come, and for each slot a
+// logistic regression on them. As many as `capacity` have a full covariance, and 15 times as many after them a variance
+// each.
+//
+// Column 0 is the intercept. A feature that is not in an event has the value 0 there.
+#pragma once
+
+#include "moments.h"
+#include "newton_weights.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace vw_fastcb
+{
+class newton_block
+{
+public:
+  static constexpr size_t NOT_HERE = SIZE_MAX;
+  static constexpr uint64_t NO_KEY = UINT64_MAX;  // of the intercept, and of columns that are not used
+
+  // With `memory` above 0, an event counts 1/e after as many others.
+  newton_block(size_t capacity, double memory);
+
+  // Which column a feature has. It is admitted while there is room.
+  size_t column_of(uint64_t key) const;
+  size_t admit(uint64_t key);
+  bool is_full() const { return _column_of.size() >= _most; }
+  size_t columns() const { return _keys.size(); }
+  const std::vector<uint64_t>& keys() const { return _keys; }
+
+  // Where the places of features in VW's table have moved apart.
+  void multiply_keys(uint64_t by, uint64_t over);
+
+  // Standardises a row of raw values in place. Rows have the length padded(columns()).
+  void standardise(std::vector<double>& row) const;
+
+  double score(size_t slot, const std::vector<double>& row) const;
+
+  // An event in three steps: its features are admitted; its rows change the means and deviations; and, standardised
+  // with them, one of them changes the weights. `rows` has the event's actions; they count as one row in all.
+  void count_columns();
+  void see(const double* row, double weight);
+  void see(const moments& rows, double weight);
+
+  // The variance of a slot's score, after which the step towards an observed outcome can be made.
+  double variance(size_t slot, const std::vector<double>& row);
+  void step(size_t slot, double by, double shrinkage) { _slots[slot].step(by, shrinkage); }
+
+  // What one event more leaves of those before.
+  double share() const { return _share; }
+
+  const moments& seen() const { return _seen; }
+  const std::vector<double>& priors() const { return _priors; }
+  const std::vector<newton_weights>& slots() const { return _slots; }
+
+  // The same regression on raw values: the weight of a column, and what the centring adds to the intercept.
+  double raw_weight(size_t slot, size_t column) const;
+
+  // All of it, as bytes, and back. Throws std::invalid_argument where they are none of ours.
+  std::string bytes() const;
+  void set_bytes(const std::string& bytes);
+
+private:
+  friend class newton_merger;
+
+  void refresh_scales();
+
+  size_t _capacity;
+  size_t _most;  // features in all
+  double _share;
+  std::vector<uint64_t> _keys;
+  std::unordered_map<uint64_t, size_t> _column_of;
+  std::vector<double> _priors;  // the precision of each column's weight before anything was seen
+  moments _seen;
+  std::vector<double> _centres;  // padded, as the next
+  std::vector<double> _scales;
+  std::vector<newton_weights> _slots;
+};
+}  // namespace vw_fastcb

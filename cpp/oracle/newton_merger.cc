@@ -1,0 +1,247 @@
+#include "newton_merger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace vw_fastcb
+{
+class matrix
+{
+public:
+  explicit matrix(size_t size) : _size(size), _numbers(size * size, 0.) {}
+  double& operator()(size_t row, size_t column) { return _numbers[row * _size + column]; }
+  double operator()(size_t row, size_t column) const { return _numbers[row * _size + column]; }
+  size_t size() const { return _size; }
+
+private:
+  size_t _size;
+  std::vector<double> _numbers;
+};
+
+namespace
+{
+// The inverse of a symmetric matrix with positive eigenvalues, by Cholesky's decomposition. A pivot that rounding has
+// taken to nothing stays at what it was a trillionth of.
+matrix inverse(matrix given)
+{
+  const size_t n = given.size();
+  matrix lower(n);
+  for (size_t j = 0; j < n; ++j)
+  {
+    double pivot = given(j, j);
+    for (size_t k = 0; k < j; ++k) { pivot -= lower(j, k) * lower(j, k); }
+    lower(j, j) = std::sqrt(std::max(pivot, 1e-12 * given(j, j)));
+    for (size_t i = j + 1; i < n; ++i)
+    {
+      double sum = given(i, j);
+      for (size_t k = 0; k < j; ++k) { sum -= lower(i, k) * lower(j, k); }
+      lower(i, j) = sum / lower(j, j);
+    }
+  }
+  matrix root(n);  // the inverse of `lower`
+  for (size_t j = 0; j < n; ++j)
+  {
+    root(j, j) = 1. / lower(j, j);
+    for (size_t i = j + 1; i < n; ++i)
+    {
+      double sum = 0.;
+      for (size_t k = j; k < i; ++k) { sum -= lower(i, k) * root(k, j); }
+      root(i, j) = sum / lower(i, i);
+    }
+  }
+  matrix found(n);
+  for (size_t i = 0; i < n; ++i)
+  {
+    for (size_t j = 0; j <= i; ++j)
+    {
+      double sum = 0.;
+      for (size_t k = i; k < n; ++k) { sum += root(k, i) * root(k, j); }
+      found(i, j) = found(j, i) = sum;
+    }
+  }
+  return found;
+}
+
+matrix information_of(const newton_weights& known)
+{
+  matrix covariance(known.full());
+  for (size_t i = 0; i < known.full(); ++i)
+  {
+    for (size_t j = 0; j < known.full(); ++j) { covariance(i, j) = known.covariance(i, j); }
+  }
+  return inverse(covariance);
+}
+}  // namespace
+
+newton_block newton_merger::merged(const std::vector<const newton_block*>& models, const newton_block* base)
+{
+  newton_block to(models.front()->_capacity, 0.);
+  to._share = models.front()->_share;
+  std::vector<translation> parts;
+  if (base != nullptr) { parts.push_back({base, nullptr, {}}); }
+  size_t slots = 0;
+  for (const auto* model : models)
+  {
+    parts.push_back({model, base, {}});
+    slots = std::max(slots, model->_slots.size());
+  }
+  merge_columns(to, parts);
+  merge_moments(to, parts);
+  to._slots.resize(slots);
+  for (size_t slot = 0; slot < slots; ++slot) { merge_slot(to, parts, slot); }
+  return to;
+}
+
+void newton_merger::merge_columns(newton_block& to, std::vector<translation>& parts)
+{
+  const size_t most = std::exchange(to._most, SIZE_MAX);  // nothing that was learned is left out
+  for (const auto& part : parts)
+  {
+    for (const auto key : part.from->_keys)
+    {
+      if (key != newton_block::NO_KEY) { to.admit(key); }
+    }
+  }
+  to._most = most;
+  to.count_columns();
+  for (auto& part : parts)
+  {
+    part.columns.assign(part.from->columns(), 0);
+    for (size_t i = 1; i < part.from->columns(); ++i)
+    {
+      const auto key = part.from->_keys[i];
+      if (key == newton_block::NO_KEY) { continue; }
+      part.columns[i] = to.column_of(key);
+      to._priors[part.columns[i]] = part.from->_priors[i];
+    }
+  }
+}
+
+void newton_merger::merge_moments(newton_block& to, const std::vector<translation>& parts)
+{
+  const auto placed = [&](const moments& seen, const std::vector<size_t>& columns)
+  {
+    moments found;
+    found.resize(to.columns());
+    found.weight = seen.weight;
+    for (size_t i = 1; i < seen.columns(); ++i)
+    {
+      if (columns[i] != 0) { found.set_column(columns[i], seen.means()[i], seen.squares()[i]); }
+    }
+    return found;
+  };
+  for (const auto& part : parts)
+  {
+    const auto rows = placed(part.from->_seen, part.columns);
+    to._seen.add(rows, rows.weight);
+  }
+  for (const auto& part : parts)
+  {
+    if (part.base != nullptr) { to._seen.remove(placed(part.base->_seen, part.columns)); }
+  }
+  to.refresh_scales();
+}
+
+void newton_merger::merge_slot(newton_block& to, const std::vector<translation>& parts, size_t slot)
+{
+  auto& weights = to._slots[slot];
+  std::vector<double> precision_alone(to._priors);
+  std::vector<double> sums(to.columns(), 0.);  // precision times weight
+  matrix precision(std::min(to.columns(), to._capacity + 1));
+  for (size_t i = 0; i < precision.size(); ++i) { precision(i, i) = to._priors[i]; }
+  bool is_learned = false;
+  for (const auto& part : parts)
+  {
+    if (slot >= part.from->_slots.size() || part.from->_slots[slot].columns() == 0) { continue; }
+    add_information(part, to, slot, precision, precision_alone, sums);
+    is_learned = true;
+  }
+  if (!is_learned) { return; }
+  weights.grow(to._priors, to._capacity + 1);
+  const auto covariance = inverse(precision);
+  for (size_t i = 0; i < covariance.size(); ++i)
+  {
+    double weight = 0.;
+    for (size_t j = 0; j < covariance.size(); ++j) { weight += covariance(i, j) * sums[j]; }
+    weights.set_weight(i, weight);
+    for (size_t j = 0; j <= i; ++j) { weights.set_covariance(i, j, covariance(i, j)); }
+  }
+  for (size_t i = padded(covariance.size()); i < to.columns(); ++i)
+  {
+    const double own = std::max(precision_alone[i], to._priors[i]);
+    weights.set_weight(i, sums[i] / own);
+    weights.set_variance(i, 1. / own);
+  }
+}
+
+// A learner that went on from a base has the base's columns first, and never translates what it knows while means and
+// deviations move: so what the base knew is taken off as it was.
+void newton_merger::add_information(const translation& part, const newton_block& to, size_t slot, matrix& precision,
+    std::vector<double>& precision_alone, std::vector<double>& sums)
+{
+  const auto& from = *part.from;
+  const auto& known = from._slots[slot];
+  const size_t count = known.full();
+  const auto information = information_of(known);
+  const bool has_base = part.base != nullptr && slot < part.base->_slots.size();
+  const newton_weights nothing;
+  const auto& before = has_base ? part.base->_slots[slot] : nothing;
+  const auto information_before = information_of(before);
+
+  // A weight w of this part is R u in terms of the merged one's, u: it changes with the deviation of its column, and
+  // what the mean of the column has moved is the intercept's. Columns that stand alone, here or there, are not part of
+  // R; what their means have moved is taken from the intercept at once.
+  matrix r(std::max(count, precision.size()));
+  r(0, 0) = 1.;
+  double intercept = known.weight(0);
+  double intercept_before = before.columns() > 0 ? before.weight(0) : 0.;
+  for (size_t i = 1; i < known.columns(); ++i)
+  {
+    const auto column = part.columns[i];
+    if (column == 0) { continue; }  // between the two kinds of columns
+    const double moved = to._centres[column] - from._centres[i];
+    const double stretch = from._scales[i] > 0. ? to._scales[column] / from._scales[i] : 0.;
+    if (i < count && column < precision.size())
+    {
+      r(0, column) = -moved * to._scales[column];
+      r(i, column) = stretch;
+      continue;
+    }
+    const double weight_before = i < before.columns() ? before.weight(i) : 0.;
+    intercept += known.weight(i) * from._scales[i] * moved;
+    intercept_before += weight_before * from._scales[i] * moved;
+    const double own = i < count ? information(i, i) : 1. / known.variance(i);
+    double own_before = 0.;
+    if (i < before.columns()) { own_before = i < before.full() ? information_before(i, i) : 1. / before.variance(i); }
+    const double gained = own - (i < before.columns() ? own_before : from._priors[i]);
+    (column < precision.size() ? precision(column, column) : precision_alone[column]) += stretch * stretch * gained;
+    sums[column] += stretch * (own * known.weight(i) - own_before * weight_before);
+  }
+  matrix product(r.size());  // what was learned, beyond the prior or the base, times R
+  for (size_t i = 0; i < count; ++i)
+  {
+    double sum = 0.;
+    for (size_t j = 0; j < count; ++j)
+    {
+      sum += information(i, j) * (j == 0 ? intercept : known.weight(j));
+      double gained = information(i, j);
+      if (std::max(i, j) < before.full())
+      {
+        sum -= information_before(i, j) * (j == 0 ? intercept_before : before.weight(j));
+        gained -= information_before(i, j);
+      }
+      else if (i == j) { gained -= from._priors[i]; }
+      for (size_t k = 0; k < precision.size(); ++k) { product(i, k) += gained * r(j, k); }
+    }
+    for (size_t k = 0; k < precision.size(); ++k) { sums[k] += r(i, k) * sum; }
+  }
+  for (size_t i = 0; i < count; ++i)
+  {
+    for (size_t k = 0; k < precision.size(); ++k)
+    {
+      for (size_t l = 0; l < precision.size(); ++l) { precision(k, l) += r(i, k) * product(i, l); }
+    }
+  }
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,264 @@
+#include "newton_regressor.h"
+
+#include "newton_merger.h"
+
+#include "vw/common/vw_exception.h"
+#include "vw/core/constant.h"
+#include "vw/core/global_data.h"
+#include "vw/core/reductions/gd.h"
+#include "vw/core/simple_label.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+namespace vw_fastcb
+{
+namespace
+{
+// By evidence; see benchmarks/science/README.md.
+constexpr double PRIOR_OF_REST = 4.;
+constexpr double LEAST_CURVATURE = 1e-3;
+
+// What gd keeps of a feature.
+enum number
+{
+  WEIGHT,
+  EVIDENCE,  // the sum of curvatures, as for values relative to the largest
+  LARGEST    // value so far, regardless of its sign
+};
+
+float initial_of(const VW::example& ec)
+{
+  return ec.ex_reduction_features.template get<VW::simple_label_reduction_features>().initial;
+}
+
+double sigmoid(double logit) { return 1. / (1. + std::exp(-logit)); }
+
+float finite(double number)
+{
+  return static_cast<float>(std::min(double{FLT_MAX}, std::max(-double{FLT_MAX}, number)));
+}
+}  // namespace
+
+newton_regressor::newton_regressor(VW::workspace& all, size_t capacity, double memory)
+    : _all(&all)
+    , _block(capacity, memory)
+{
+}
+
+void newton_regressor::find_features(VW::example& ec)
+{
+  const uint64_t mask = _all->weights.dense_weights.mask();
+  const auto shift = _all->weights.stride_shift();  // with -t there is less room between weights: keys are the same
+  if (!ec.interactions->empty() || !ec.extent_interactions->empty() || _all->feature_tweaks_config.ignore_some_linear)
+  {
+    _features.clear();
+    VW::foreach_feature<std::vector<feature>, uint64_t, add_feature>(
+        *_all, ec, _features, ec.num_features_from_interactions);
+    for (auto& feature : _features) { feature.key = (feature.key & mask) >> shift; }
+    return;
+  }
+  size_t count = 0;
+  for (const auto ns : ec.indices) { count += ec.feature_space[ns].size(); }
+  _features.resize(count);
+  auto* next = _features.data();
+  for (const auto ns : ec.indices)
+  {
+    const auto& features = ec.feature_space[ns];
+    const float* value = features.values.begin();
+    for (const auto index : features.indices) { *next++ = {((index + ec.ft_offset) & mask) >> shift, *value++}; }
+  }
+  ec.num_features_from_interactions = 0;
+}
+
+void newton_regressor::read(VW::example& ec, bool admits)
+{
+  const uint64_t intercept = intercept_key();
+  hide_weights();
+  find_features(ec);
+  _recent_keys.resize(_features.size(), newton_block::NO_KEY);
+  _recent_columns.resize(_features.size());
+  const auto before = _block.columns();
+  for (size_t i = 0; i < _features.size(); ++i)
+  {
+    const auto key = _features[i].key;
+    if (_recent_keys[i] == key && (_recent_columns[i] != newton_block::NOT_HERE || !admits)) { continue; }
+    _recent_keys[i] = key;
+    if (key == intercept) { _recent_columns[i] = 0; }
+    else { _recent_columns[i] = admits ? _block.admit(key) : _block.column_of(key); }
+  }
+  if (_block.columns() != before)
+  {
+    _block.count_columns();
+    _recent_keys.clear();  // a feature that had no column then may have one now
+  }
+  _row.assign(padded(_block.columns()), 0.);
+  _rest.clear();
+  for (size_t i = 0; i < _features.size(); ++i)
+  {
+    const auto column = _recent_columns[i];
+    if (column != newton_block::NOT_HERE) { _row[column] += double{_features[i].value}; }
+    else { _rest.push_back(_features[i]); }
+  }
+}
+
+// VW's constant is the intercept.
+uint64_t newton_regressor::intercept_key() const
+{
+  const auto width = static_cast<uint64_t>(_all->reduction_state.total_feature_width);
+  return (VW::details::CONSTANT * width) & (_all->weights.dense_weights.mask() >> _all->weights.stride_shift());
+}
+
+void newton_regressor::set_bytes(const std::string& bytes)
+{
+  _block.set_bytes(bytes);
+  _recent_keys.clear();
+}
+
+void newton_regressor::continue_from(const newton_regressor& other)
+{
+  _block = other._block;
+  _block.multiply_keys(_all->reduction_state.total_feature_width, other._all->reduction_state.total_feature_width);
+  _recent_keys.clear();
+}
+
+void newton_regressor::add_feature(std::vector<feature>& features, float value, uint64_t index)
+{
+  features.push_back({index, std::isnan(value) ? 0.f : finite(value)});  // a product may overflow
+}
+
+float* newton_regressor::weights_of(uint64_t key, size_t slot, size_t step) const
+{
+  auto& weights = _all->weights.dense_weights;
+  return weights.data() + (((key << weights.stride_shift()) + slot * step) & weights.mask());
+}
+
+void newton_regressor::score(VW::example& ec, size_t step, std::vector<float>& logits)
+{
+  read(ec, /*admits=*/false);
+  _block.standardise(_row);
+  const double initial = initial_of(ec);
+  for (size_t slot = 0; slot < logits.size(); ++slot)
+  {
+    logits[slot] = finite(initial + _block.score(slot, _row) + rest_of_score(slot, step));
+  }
+}
+
+void newton_regressor::see(VW::example& ec)
+{
+  read(ec, /*admits=*/true);
+  _event.resize(_block.columns());
+  _event.add(_row.data(), 1.);
+}
+
+void newton_regressor::learn(VW::example& ec, size_t slot, size_t step, float outcome)
+{
+  const double weight = ec.weight;
+  read(ec, /*admits=*/true);
+  if (_event.weight > 0.) { _block.see(_event, weight); }
+  else { _block.see(_row.data(), weight); }
+  start_event();
+  _block.standardise(_row);
+  const double variance = _block.variance(slot, _row) + rest_of_variance(slot, step);
+  const double predicted = sigmoid(initial_of(ec) + _block.score(slot, _row) + rest_of_score(slot, step));
+  const double curvature = std::max(LEAST_CURVATURE, predicted * (1. - predicted));
+  const double gain = 1. / (1. / weight + curvature * variance);
+  const double by = gain * (predicted - double{outcome});
+  _block.step(slot, by, gain * curvature);
+  rest_of_step(slot, step, by, weight * curvature);
+}
+
+void newton_regressor::merge(const std::vector<const newton_regressor*>& models)
+{
+  std::vector<const newton_block*> blocks;
+  for (const auto* model : models) { blocks.push_back(&model->_block); }
+  if (blocks.empty()) { return; }
+  _base = models.front()->_base;
+  _block = newton_merger::merged(blocks, _base ? &*_base : nullptr);
+  _recent_keys.clear();
+}
+
+void newton_regressor::subtract(const newton_regressor& model, const newton_regressor& base)
+{
+  _block = model._block;
+  _base = base._block;
+  _recent_keys.clear();
+}
+
+void newton_regressor::add(const newton_regressor& base, const newton_regressor& difference)
+{
+  if (!difference._base || difference._base->bytes() != base.bytes())
+  {
+    THROW(
+        "with --fastcb_oracle newton a difference of models can be added only to the model that it was taken from, in "
+        "the same process. Give vw_fastcb.merge_models the base and the models instead.");
+  }
+  _block = difference._block;
+  _recent_keys.clear();
+}
+
+double newton_regressor::rest_of_score(size_t slot, size_t step) const
+{
+  double sum = 0.;
+  for (const auto& feature : _rest) { sum += double{feature.value} * double{*weights_of(feature.key, slot, step)}; }
+  return sum;
+}
+
+double newton_regressor::rest_of_variance(size_t slot, size_t step)
+{
+  double sum = 0.;
+  for (const auto& feature : _rest)
+  {
+    float* const numbers = weights_of(feature.key, slot, step);
+    const float size = std::fabs(feature.value);
+    if (size > numbers[LARGEST])
+    {
+      const double ratio = double{numbers[LARGEST]} / size;
+      numbers[EVIDENCE] = static_cast<float>(numbers[EVIDENCE] * ratio * ratio);
+      numbers[LARGEST] = size;
+    }
+    const double value = numbers[LARGEST] > 0.f ? double{size} / numbers[LARGEST] : 0.;
+    sum += value * value / (PRIOR_OF_REST + double{numbers[EVIDENCE]});
+  }
+  return sum;
+}
+
+void newton_regressor::rest_of_step(size_t slot, size_t step, double by, double evidence)
+{
+  for (const auto& feature : _rest)
+  {
+    float* const numbers = weights_of(feature.key, slot, step);
+    if (!(numbers[LARGEST] > 0.f)) { continue; }
+    const double value = double{feature.value} / numbers[LARGEST];
+    const double variance = 1. / (PRIOR_OF_REST + double{numbers[EVIDENCE]});
+    numbers[WEIGHT] = finite(numbers[WEIGHT] - by * variance * value / numbers[LARGEST]);
+    numbers[EVIDENCE] = finite(_block.share() * numbers[EVIDENCE] + evidence * value * value);
+  }
+}
+
+void newton_regressor::show_weights(size_t step)
+{
+  fill_table(step, /*with_weights=*/true);
+  _shown_step = step;
+}
+
+void newton_regressor::hide_weights()
+{
+  if (_shown_step != 0) { fill_table(_shown_step, /*with_weights=*/false); }
+  _shown_step = 0;
+}
+
+void newton_regressor::fill_table(size_t step, bool with_weights)
+{
+  for (size_t slot = 0; slot < _block.slots().size(); ++slot)
+  {
+    for (size_t column = 0; column < _block.columns(); ++column)
+    {
+      const auto key = column == 0 ? intercept_key() : _block.keys()[column];
+      if (key == newton_block::NO_KEY) { continue; }
+      *weights_of(key, slot, step) = with_weights ? finite(_block.raw_weight(slot, column)) : 0.f;
+    }
+  }
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,85 @@
+// The second-order oracle on VW's examples: --fastcb_oracle newton.
+//
+// The features that came first, as many as the block holds, are standardised (newton_block.h). All others are taken as
+// they are and have a variance each: words and products, most of which an event lacks. Their weights lie in VW's own
+// table, in gd's three numbers: the weight, the evidence for it, and the largest value. VW saves, prints and merges
+// them as gd's. Both make one step together, so that their sum does not go too far.
+#pragma once
+
+#include "newton_block.h"
+
+#include "vw/core/example.h"
+#include "vw/core/vw_fwd.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vw_fastcb
+{
+class newton_regressor
+{
+public:
+  newton_regressor(VW::workspace& all, size_t capacity, double memory);
+
+  // The logits of as many slots as `logits` has, whose weights in VW's table are `step` apart.
+  void score(VW::example& ec, size_t step, std::vector<float>& logits);
+
+  // One step of a slot towards the `outcome` in [0,1]. First the means and deviations learn from the event: from
+  // this example or, where there were several since start_event, from those.
+  void start_event() { _event = moments(); }
+  void see(VW::example& ec);
+  void learn(VW::example& ec, size_t slot, size_t step, float outcome);
+
+  // Puts the block's weights, as weights of raw values, into VW's table, for VW to print. They stay there until the
+  // next call of anything else, or of this.
+  void show_weights(size_t step);
+  void hide_weights();
+
+  // Takes over what another one knows, whose workspace may have room for fewer slots.
+  void continue_from(const newton_regressor& other);
+
+  // What it knows, without VW's table.
+  std::string bytes() const { return _block.bytes(); }
+  void set_bytes(const std::string& bytes);
+
+  // Merging: see newton_merger.h. A difference from a base knows the base, and can be added to that one alone.
+  void merge(const std::vector<const newton_regressor*>& models);
+  void subtract(const newton_regressor& model, const newton_regressor& base);
+  void add(const newton_regressor& base, const newton_regressor& difference);
+
+  const newton_block& block() const { return _block; }
+
+private:
+  struct feature
+  {
+    uint64_t key;  // the number of its weight in VW's table, without the slot's offset
+    float value;
+  };
+
+  // Reads the features of an example into _row, those of the block, and _rest.
+  void read(VW::example& ec, bool admits);
+  void find_features(VW::example& ec);
+  static void add_feature(std::vector<feature>& features, float value, uint64_t index);
+  uint64_t intercept_key() const;
+  float* weights_of(uint64_t key, size_t slot, size_t step) const;
+  void fill_table(size_t step, bool with_weights);
+  double rest_of_score(size_t slot, size_t step) const;
+  double rest_of_variance(size_t slot, size_t step);
+  void rest_of_step(size_t slot, size_t step, double by, double evidence);
+
+  VW::workspace* _all;
+  newton_block _block;
+  std::optional<newton_block> _base;  // of a difference
+  moments _event;
+  size_t _shown_step = 0;  // 0 while the table is without the block's weights
+  std::vector<feature> _features;
+  std::vector<double> _row;
+  std::vector<feature> _rest;
+  // Where the features of the example before went: the next one often has the same.
+  std::vector<uint64_t> _recent_keys;
+  std::vector<size_t> _recent_columns;
+};
+}  // namespace vw_fastcb

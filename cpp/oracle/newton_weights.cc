@@ -1,0 +1,155 @@
+#include "newton_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+// Every processor with AVX2 has it; the engine's other files are compiled as VW's own, which do without.
+#if defined(__x86_64__)
+#pragma GCC target("fma")
+#endif
+
+namespace vw_fastcb
+{
+namespace
+{
+using doubles = double __attribute__((vector_size(DOUBLES_AT_ONCE * sizeof(double))));
+
+doubles load(const double* from)
+{
+  doubles loaded;
+  std::memcpy(&loaded, from, sizeof(loaded));
+  return loaded;
+}
+
+void store(double* to, doubles values) { std::memcpy(to, &values, sizeof(values)); }
+
+double total(doubles sums) { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+
+constexpr size_t ROWS_AT_ONCE = DOUBLES_AT_ONCE;
+
+template <typename Number>
+std::array<Number*, ROWS_AT_ONCE> rows_from(Number* first, size_t stride)
+{
+  return {first, first + stride, first + 2 * stride, first + 3 * stride};
+}
+
+double dot(const double* x, const double* y, size_t count)
+{
+  doubles even{};
+  doubles odd{};
+  size_t i = 0;
+  for (; i + 2 * DOUBLES_AT_ONCE <= count; i += 2 * DOUBLES_AT_ONCE)
+  {
+    even += load(x + i) * load(y + i);
+    odd += load(x + i + DOUBLES_AT_ONCE) * load(y + i + DOUBLES_AT_ONCE);
+  }
+  if (i < count) { even += load(x + i) * load(y + i); }
+  return total(even + odd);
+}
+}  // namespace
+
+void newton_weights::grow(const std::vector<double>& priors, size_t most_full)
+{
+  if (_columns == priors.size()) { return; }
+  const size_t full = std::min(priors.size(), most_full);
+  if (full != _full)
+  {
+    const size_t stride = padded(full);
+    std::vector<double> covariance(stride * stride, 0.);
+    for (size_t i = 0; i < _full; ++i)
+    {
+      std::copy_n(_covariance.begin() + static_cast<std::ptrdiff_t>(i * _stride), _full,
+          covariance.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    }
+    for (size_t i = _full; i < full; ++i) { covariance[i * stride + i] = 1. / priors[i]; }
+    _covariance = std::move(covariance);
+    _full = full;
+    _stride = stride;
+  }
+  _weights.resize(padded(priors.size()), 0.);
+  _direction.resize(_weights.size(), 0.);
+  _variances.resize(_weights.size(), 0.);
+  for (size_t i = std::max(_stride, _columns); i < priors.size(); ++i) { _variances[i] = 1. / priors[i]; }
+  _columns = priors.size();
+}
+
+double newton_weights::score(const double* row) const { return dot(_weights.data(), row, _weights.size()); }
+
+double newton_weights::variance(const double* row)
+{
+  const size_t stride = _stride;
+  double* const direction = _direction.data();
+  // Several rows of the covariance at a time, so that each part of `row` is read once for all of them.
+  for (size_t i = 0; i < _full; i += ROWS_AT_ONCE)
+  {
+    const auto rows = rows_from<const double>(_covariance.data() + i * stride, stride);
+    doubles sums[ROWS_AT_ONCE] = {};
+    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
+    {
+      const doubles part = load(row + j);
+      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { sums[k] += load(rows[k] + j) * part; }
+    }
+    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { direction[i + k] = total(sums[k]); }
+  }
+  for (size_t i = stride; i < _direction.size(); i += DOUBLES_AT_ONCE)
+  {
+    store(direction + i, load(&_variances[i]) * load(row + i));
+  }
+  return std::max(0., dot(direction, row, _direction.size()));
+}
+
+void newton_weights::step(double by, double shrinkage)
+{
+  const double factor = std::sqrt(shrinkage);  // of both sides: products stay symmetric to the last bit
+  const size_t count = _weights.size();
+  const size_t stride = _stride;
+  double* const direction = _direction.data();
+  for (size_t i = 0; i < count; i += DOUBLES_AT_ONCE)
+  {
+    const doubles part = load(direction + i);
+    store(&_weights[i], load(&_weights[i]) - by * part);
+    store(direction + i, factor * part);
+  }
+  for (size_t i = 0; i < _full; i += ROWS_AT_ONCE)
+  {
+    const auto rows = rows_from<double>(_covariance.data() + i * stride, stride);
+    doubles own[ROWS_AT_ONCE];
+    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { own[k] = doubles{} - direction[i + k]; }
+    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
+    {
+      const doubles part = load(direction + j);
+      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { store(rows[k] + j, own[k] * part + load(rows[k] + j)); }
+    }
+  }
+  for (size_t i = stride; i < count; i += DOUBLES_AT_ONCE)
+  {
+    const doubles part = load(direction + i);
+    store(&_variances[i], load(&_variances[i]) - part * part);
+  }
+}
+
+void newton_weights::fade(double share, const std::vector<double>& priors)
+{
+  // Both sides of the covariance are scaled, so that it stays one.
+  for (size_t i = 0; i < _full; ++i)
+  {
+    const double most = 1. / priors[i];
+    const double own = covariance(i, i);
+    _direction[i] = std::sqrt(own > share * most ? most / own : 1. / share);
+  }
+  for (size_t i = 0; i < _full; ++i)
+  {
+    double* const row = _covariance.data() + i * _stride;
+    for (size_t j = 0; j < _full; ++j) { row[j] *= _direction[i] * _direction[j]; }
+  }
+  for (size_t i = _stride; i < _columns; ++i) { _variances[i] = std::min(1. / priors[i], _variances[i] / share); }
+}
+
+void newton_weights::set_covariance(size_t row, size_t column, double value)
+{
+  _covariance[row * _stride + column] = value;
+  _covariance[column * _stride + row] = value;
+}
+}  // namespace vw_fastcb

@@ -1,0 +1,56 @@
+// The weights of one logistic regression and what is known of them: the second-order oracle's linear algebra.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace vw_fastcb
+{
+// Rows that are read in whole registers: as many doubles as fill them, the last ones 0.
+constexpr size_t DOUBLES_AT_ONCE = 4;
+constexpr size_t padded(size_t count) { return (count + DOUBLES_AT_ONCE - 1) / DOUBLES_AT_ONCE * DOUBLES_AT_ONCE; }
+
+// The first columns have a full covariance. Those from the next multiple of DOUBLES_AT_ONCE on have a variance each, as
+// if they were independent; between the two there is nothing.
+class newton_weights
+{
+public:
+  size_t columns() const { return _columns; }
+
+  // How many columns have a full covariance.
+  size_t full() const { return _full; }
+
+  // New columns have weight 0 and the variance 1 / prior. At most `most_full` have a full covariance.
+  void grow(const std::vector<double>& priors, size_t most_full);
+
+  // The weighted sum of a row, which may have more columns than this: padded, as all rows here.
+  double score(const double* row) const;
+
+  // Forgets: the covariance grows by 1 / share, but never beyond that of the prior.
+  void fade(double share, const std::vector<double>& priors);
+
+  // The first half of a step: the variance of the score of a row with the same columns.
+  double variance(const double* row);
+
+  // The second half: the weights move, and what the row has shown makes the covariance smaller.
+  void step(double by, double shrinkage);
+
+  double weight(size_t column) const { return _weights[column]; }
+  void set_weight(size_t column, double value) { _weights[column] = value; }
+
+  // Of two of the first columns, or of one of the others.
+  double covariance(size_t row, size_t column) const { return _covariance[row * _stride + column]; }
+  void set_covariance(size_t row, size_t column, double value);
+  double variance(size_t column) const { return _variances[column]; }
+  void set_variance(size_t column, double value) { _variances[column] = value; }
+
+private:
+  size_t _columns = 0;
+  size_t _full = 0;
+  size_t _stride = 0;
+  std::vector<double> _weights;
+  std::vector<double> _covariance;  // a square of _stride rows; symmetric to the last bit
+  std::vector<double> _variances;   // of the columns from _stride on
+  std::vector<double> _direction;   // of the step at hand: covariance times row
+};
+}  // namespace vw_fastcb
