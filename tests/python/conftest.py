@@ -37,3 +37,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
         terminalreporter.write_sep("=", "events offered to twins")
         terminalreporter.write_line(report(counts))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: there is always a test that waits for a process."""
+    return (os.cpu_count() or 1) + 1

@@ -26,7 +26,7 @@ def growth(case: str, count: int, warm_up: int) -> float:
 @pytest.mark.parametrize(
     ("case", "count", "warm_up", "allowed"),
     [
-        ("features", 25_000, 5_000, 0.5),
+        ("features", 12_000, 3_000, 0.25),
         ("bad", 4_000, 1_500, 0.5),
         pytest.param("features", 60_000, 10_000, 1, marks=pytest.mark.slow),
         pytest.param("fixed", 60_000, 10_000, 1, marks=pytest.mark.slow),
