@@ -164,7 +164,8 @@ class Member:
             return
         kept = loop.generations()
         if kept:
-            with suppress(UnknownEvent, Fenced):  # dropped meanwhile; or it is durable, and another process saves
+            # Dropped, or the settings changed, meanwhile; or it is durable, and another process saves.
+            with suppress(UnknownEvent, Conflict, Fenced):
                 loop.rollback(dice.choice(kept).generation)
 
     def _report(self, loop: Loop, _: int) -> None:
