@@ -268,7 +268,6 @@ void array_learner::update(
       [&]
       {
         _context.fill(contexts, row, weight, /*shared=*/!fixed);
-        if (!fixed && _oracle->reads_all_actions() && weight > 0.f) { see_actions(actions, row); }
         if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
         auto& chosen = fixed ? _context.ec : _action.ec;
         chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, /*probability=*/1.f);
@@ -280,6 +279,11 @@ void array_learner::update(
         else
         {
           _oracle->observed_action(VW::multi_ex{&chosen});
+          if (_oracle->reads_all_actions() && _oracle->can_learn_from(chosen))
+          {
+            see_actions(actions, row);  // in the same example
+            _action.fill(actions.features, actions.begin(row) + action, weight);
+          }
           _oracle->learn_action(&_context.ec, chosen, cost);
         }
       });
@@ -289,6 +293,7 @@ void array_learner::update(
 void array_learner::see_actions(const action_sets& actions, size_t row)
 {
   const auto first = actions.begin(row);
+  _oracle->start_actions();
   for (size_t a = 0; a < actions_of(actions, row); ++a)
   {
     _action.forget();

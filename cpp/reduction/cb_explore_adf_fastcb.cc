@@ -80,6 +80,7 @@ void cb_explore_adf_fastcb::learn(learner&, VW::multi_ex& actions)
   auto& chosen = *actions[observed];
   if (oracle.reads_all_actions() && oracle.can_learn_from(chosen))
   {
+    oracle.start_actions();
     for (auto* action : actions) { oracle.see_action(shared, *action); }
   }
   oracle.learn_action(shared, chosen, chosen.l.cb.costs[0].cost);

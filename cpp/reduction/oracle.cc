@@ -46,6 +46,30 @@ private:
   VW::example& _action;
 };
 
+// Puts the interactions of an example back to what they were.
+class own_interactions
+{
+public:
+  explicit own_interactions(VW::example& ec)
+      : _ec(ec)
+      , _interactions(ec.interactions)
+      , _extent_interactions(ec.extent_interactions)
+  {
+  }
+  ~own_interactions()
+  {
+    _ec.interactions = _interactions;
+    _ec.extent_interactions = _extent_interactions;
+  }
+  own_interactions(const own_interactions&) = delete;
+  own_interactions& operator=(const own_interactions&) = delete;
+
+private:
+  VW::example& _ec;
+  decltype(VW::example::interactions) _interactions;
+  decltype(VW::example::extent_interactions) _extent_interactions;
+};
+
 feature_span span_of(const VW::example& ec, VW::namespace_index ns)
 {
   const auto& features = ec.feature_space[ns];
@@ -232,14 +256,10 @@ void oracle::with_interactions(VW::example& ec, Work work)
     return;
   }
   if (!_prints) { predict(ec); }  // VW sees which namespaces there are
-  auto* const interactions = ec.interactions;
-  auto* const extent_interactions = ec.extent_interactions;
-  const bool has_extents = !extent_interactions->empty();
+  const own_interactions put_back(ec);
   ec.interactions = &_interactions->generated_interactions;
-  if (has_extents) { ec.extent_interactions = &_interactions->generated_extent_interactions; }
+  if (!ec.extent_interactions->empty()) { ec.extent_interactions = &_interactions->generated_extent_interactions; }
   work();
-  ec.interactions = interactions;
-  ec.extent_interactions = extent_interactions;
 }
 
 void oracle::newton_scores(VW::example& ec, std::vector<float>& logits)

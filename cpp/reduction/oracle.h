@@ -55,6 +55,7 @@ public:
   // Whether learning reads all actions of an event: each is to be shown, in order, before learn_action, but only where
   // there is something to learn from the chosen one.
   bool reads_all_actions() const { return _newton != nullptr; }
+  void start_actions() { _newton->start_event(); }
   void see_action(const VW::example* shared, VW::example& action);
   bool can_learn_from(const VW::example& chosen) const;
 
