@@ -15,8 +15,12 @@ PAPER_TRIO = (SQUARECB_SQUARE, SQUARECB_LOGISTIC, FASTCB)
 PAPER_FIVE = ("RegCB.S", "AdaCB.S", *PAPER_TRIO)
 """The algorithms of the paper's third table, in its order."""
 
-_FLOORS = ("Supervised.S", SUPERVISED)
-_ORDER = ("epsilon-greedy", *PAPER_FIVE, *_FLOORS)
+SAME_ORACLE = {"FastCB.N": ("SquareCB.N", "greedy.N"), FASTCB: (SQUARECB_LOGISTIC, "greedy.L")}
+"""FastCB's rule on each oracle, and the other rules on the same one: SquareCB's, and none at all."""
+
+_FLOORS = ("Supervised.S", SUPERVISED, "Supervised.N")
+_SECOND_ORDER = ("greedy.N", "SquareCB.N", "FastCB.N")
+_ORDER = ("epsilon-greedy", "greedy.L", *_SECOND_ORDER, *PAPER_FIVE, *_FLOORS)
 
 
 def in_order(algorithms: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import ONE_CLASS_RULES, Findings
 from vw_fastcb.bakeoff.analysis.losses import grid_of
 from vw_fastcb.bakeoff.analysis.paper import in_order
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report.document import (
     Block,
     Bullets,
@@ -47,6 +48,12 @@ def _rules(found: Findings) -> list[str]:
         f"the usual two-sided test at 5% takes 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
         "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
     ]
+    if not found.untuned.table.empty:
+        rules.append(
+            "**Untuned**: one configuration and one step for all sets. A set belongs to the half on which they are "
+            "chosen (lowest mean loss) if the SHA-256 of its name is even, and to the half that is reported if it is "
+            "odd. Subsets of one set can be on both sides."
+        )
     if found.orders > 1:
         rules.append(
             f"**{found.orders} orders**: the grid ran on {found.orders} orders of the rows, the paper's on one. A "
@@ -77,7 +84,7 @@ def _algorithms(found: Findings) -> Table:
     for name in in_order(grid["algorithm"].unique()):
         runs = grid[grid["algorithm"] == name]
         configurations, steps = runs["configuration"].nunique(), runs["step"].nunique()
-        listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()))
+        listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()) if step != NO_STEP) or "none to set"
         rows.append((name, configurations, steps, configurations * steps, runs["dataset"].nunique(), listed))
     names = ["algorithm", "configurations", "steps", "passes_per_set", "sets", "step_sizes"]
     titles = ["algorithm", "configurations", "steps", "passes per set", "sets", "step sizes"]

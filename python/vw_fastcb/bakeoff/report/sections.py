@@ -21,8 +21,10 @@ from vw_fastcb.bakeoff.analysis.paper import (
     SUPERVISED,
     in_order,
 )
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report import figures
 from vw_fastcb.bakeoff.report.document import (
+    MISSING,
     Attached,
     Block,
     Column,
@@ -42,7 +44,8 @@ from vw_fastcb.bakeoff.store import Run
 _CSV_POINTS = 200  # of a curve
 _LONGEST_FILE = 100  # a set's name has the folders of its file too, and file systems take 255 bytes
 _MOST_SETS = 10  # whose best configurations fit on the page
-_LOSS, _GAP = number(".4f"), number("+.4f")
+_LOSS, _GAP, _STEP = number(".4f"), number("+.4f"), number("g")
+_LEADS = "FastCB.N"  # the algorithm that Table 4 is about
 
 
 def tables_sections(found: Findings) -> list[Section]:
@@ -159,12 +162,56 @@ def _by_lstar(found: Findings) -> list[Block]:
     return [table, Text(words)]
 
 
+def untuned_section(found: Findings) -> list[Section]:
+    """Every algorithm with one configuration for all sets: mean losses, and who beats whom."""
+    table, chosen_on = found.untuned.table, found.untuned.chosen_on
+    if table.empty or len(table) < 2:
+        return []
+    tuned = FASTCB in set(table["algorithm"])
+    beside = f" Beside it: sets won and lost against {FASTCB} with its best configuration on each set." if tuned else ""
+    words = (
+        "No choice on any set: each algorithm has one configuration and one step for all sets, the ones with the "
+        f"lowest mean loss on {counted(chosen_on, 'set')} (those whose name has an even SHA-256). Algorithms of the "
+        "second-order oracle (.N) have no step and nothing to choose: they run as shipped. The loss is the mean over "
+        f"the other {counted(found.untuned.sets, 'set')}.{beside}"
+    )
+    blocks: list[Block] = [Text(words), _untuned(found, tuned)]
+    if len(found.bandits) > 1:
+        caption = f"Table 4. Untuned, against each other: {counted(found.untuned.sets, 'set')}"
+        blocks.append(Matrix("table_4_untuned_duels", caption, found.untuned.duels, _LEADS))
+    return [Section("Untuned", blocks)]
+
+
+def _untuned(found: Findings, tuned: bool) -> Table:
+    table = found.untuned.table
+    frame = table.assign(step=_without_none(table["step"]))
+    columns = [
+        Column("algorithm", "algorithm", numeric=False),
+        Column("configuration", "configuration", lambda text: str(text) or MISSING, numeric=False),
+        Column("step", "step", _STEP),
+        Column("choices", "chosen from"),
+        Column("loss", "mean loss", _LOSS),
+    ]
+    if tuned:
+        scores = [score(*counts) for counts in zip(table["wins"], table["losses"], strict=True)]
+        frame = frame.assign(against=scores)
+        columns.append(Column("against", f"against {FASTCB} tuned per set ({found.untuned.tuned_loss:.4f})"))
+    sets = counted(found.untuned.sets, "set")
+    data = frame.drop(columns="against") if tuned else None
+    return Table("untuned", f"Untuned, the lowest mean loss first: {sets}", frame, columns, data)
+
+
+def _without_none(steps: pd.Series) -> pd.Series:
+    """The steps, missing where an algorithm has none."""
+    return steps.where(steps != NO_STEP)
+
+
 def best_section(found: Findings) -> Section:
     """The configuration that was best: of each algorithm on each set."""
     best = best_runs(found.results)[["dataset", "algorithm", "loss", "configuration", "step"]]
     place = {name: number for number, name in enumerate(in_order(best["algorithm"]))}
     best = best.assign(place=best["algorithm"].map(place)).sort_values(["dataset", "loss", "place"])
-    best = best.drop(columns="place")
+    best = best.drop(columns="place").assign(step=_without_none(best["step"]))
     if len(found.datasets) > _MOST_SETS:
         words = "`tables/best_configurations.csv` has the best configuration and step of each algorithm on each set."
         return Section("Best configurations", [Attached("best_configurations", words, best)])
@@ -173,7 +220,7 @@ def best_section(found: Findings) -> Section:
         Column("algorithm", "algorithm", numeric=False),
         Column("loss", "loss", _LOSS),
         Column("configuration", "configuration", lambda text: str(text) or "(none to choose)", numeric=False),
-        Column("step", "step", lambda step: f"{step:g}"),
+        Column("step", "step", _STEP),
     ]
     caption = "The best configuration and step of each algorithm on each set, the lowest loss first"
     return Section("Best configurations", [Table("best_configurations", caption, best, columns)])

@@ -12,6 +12,7 @@ from vw_fastcb.bakeoff.analysis import best_bandits, paper
 from vw_fastcb.bakeoff.analysis.comparison import SMALL_LSTAR
 from vw_fastcb.bakeoff.analysis.findings import Findings
 from vw_fastcb.bakeoff.analysis.paper import FASTCB, SQUARECB_LOGISTIC, SQUARECB_SQUARE, SUPERVISED
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report.background import background
 from vw_fastcb.bakeoff.report.document import (
     MINUS,
@@ -36,9 +37,11 @@ from vw_fastcb.bakeoff.report.sections import (
     means_section,
     scatter_section,
     tables_sections,
+    untuned_section,
 )
 from vw_fastcb.bakeoff.store import Run
 
+_SHIPPED, _SHIPPED_FLOOR = "FastCB.N", "Supervised.N"
 _SETS_NAMED = 3  # with the best configuration on each
 
 
@@ -58,6 +61,7 @@ def compose(run: Run, found: Findings) -> Document:
     sections = [
         Section("What it shows", [*_left_out(found), Bullets(sentences(found)), *_headline(found)]),
         *tables_sections(found),
+        *untuned_section(found),
         best_section(found),
         *scatter_section(found),
         curves_section(run, found),
@@ -98,8 +102,40 @@ def sentences(found: Findings) -> list[str]:
     if not found.rivals:
         missing = "it did not run" if FASTCB not in found.bandits else "nothing else ran"
         sets = counted(len(found.datasets), "set")
-        return [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off.", *_best(found)]
-    return [_who_wins(found), _where(found), _how_far(found), *_best(found)]
+        told = [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off."]
+        return [*told, *_untuned(found), *_best(found)]
+    return [_who_wins(found), _where(found), _how_far(found), *_untuned(found), *_best(found)]
+
+
+def _untuned(found: Findings) -> list[str]:
+    """What FastCB.N does without any choice on a set, and whether FastCB's rule earns its place on each oracle."""
+    return [*_as_shipped(found), *(_rules(*of_oracle) for of_oracle in found.untuned.rules.groupby("algorithm"))]
+
+
+def _as_shipped(found: Findings) -> list[str]:
+    rows = found.untuned.table.set_index("algorithm") if not found.untuned.table.empty else found.untuned.table
+    if not {_SHIPPED, FASTCB} <= set(rows.index):
+        return []
+    mine, tuned = rows.loc[_SHIPPED], found.untuned.tuned_loss
+    words = (
+        f"Untuned, {_SHIPPED} has a mean loss of {mine['loss']:.4f} on {counted(found.untuned.sets, 'set')} on which "
+        f"nothing was chosen. That is **{abs(mine['loss'] / tuned - 1):.1%} {'below' if mine['loss'] < tuned else 'above'} "
+        f"{FASTCB} tuned on each set** ({tuned:.4f}; {score(mine['wins'], mine['losses'])})"
+    )
+    if _SHIPPED_FLOOR in rows.index:
+        words += f"; {_SHIPPED_FLOOR}, which sees every label, has {rows.at[_SHIPPED_FLOOR, 'loss']:.4f}"
+    return [words + "."]
+
+
+def _rules(algorithm: str, rules: pd.DataFrame) -> str:
+    """FastCB's rule against others on one oracle: better where it has both the lower mean and more wins than losses."""
+    better = (rules["loss"] < rules["rival_loss"]) & (rules["wins"] > rules["losses"])
+    parts = []
+    for words, rows in (("better than", rules[better]), ("**not better** than", rules[~better])):
+        duels = [f"{row.rival} ({row.rival_loss:.4f}, {score(row.wins, row.losses)})" for row in rows.itertuples()]
+        if duels:
+            parts.append(f"{words} {_listed(duels)}")
+    return f"On its own oracle, untuned, {algorithm} ({rules['loss'].iloc[0]:.4f}) is {_listed(parts)}."
 
 
 def _best(found: Findings) -> list[str]:
@@ -114,7 +150,9 @@ def _best(found: Findings) -> list[str]:
 
 
 def _chosen(configuration: str, step: float) -> str:
-    return f"{configuration} and step {step:g}" if configuration else f"step {step:g}"
+    chosen = [configuration] if configuration else []
+    chosen += [f"step {step:g}"] if step != NO_STEP else []
+    return " and ".join(chosen) or "nothing to choose"
 
 
 def _who_wins(found: Findings) -> str:
