@@ -32,7 +32,9 @@ def small_sets() -> list[Entry]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("bakeoff")
     algorithms = tuple(
-        algorithm.with_values(**{key: FEW[key] for key in algorithm.parameters}, steps=(0.1, 1.0))
+        algorithm.with_values(
+            **{key: FEW[key] for key in algorithm.parameters}, steps=(0.1, 1.0) if algorithm.steps else ()
+        )
         for algorithm in BUILT_IN.values()
     )
     plan = Plan(small_sets(), Grid("few", algorithms), repeats=2, shuffles=3)

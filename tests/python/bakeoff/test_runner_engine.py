@@ -181,7 +181,7 @@ def test_the_second_order_learner_that_sees_labels_loses_the_rounds_of_a_referen
 def test_only_the_second_order_oracle_can_be_shown_labels_in_place_of_costs():
     features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
     for flags in ("--cb_explore 2 --fastcb", "--oaa 2", "--cb_explore_adf --fastcb --fastcb_oracle newton"):
-        with pytest.raises(RuntimeError, match="expected --cb_explore {K} --fastcb --fastcb_oracle newton"):
+        with pytest.raises(RuntimeError, match=r"expected --cb_explore \{K\} --fastcb --fastcb_oracle newton"):
             _engine.multiclass_pass(
                 flags.split(), (features, np.zeros(1, np.uint64)), order, order, 2, every_label=True
             )

@@ -16,6 +16,8 @@ from vw_fastcb.bakeoff.analysis.comparison import head_to_head, wins_and_losses
 from vw_fastcb.bakeoff.analysis.losses import grid_of, rounds_of, tuned_losses
 from vw_fastcb.bakeoff.analysis.paper import FASTCB, SAME_ORACLE, bandits, in_order
 
+_TABLE = ["algorithm", "configuration", "step", "choices", "loss"]
+_RULES = ["algorithm", "rival", "loss", "rival_loss", "wins", "losses"]
 _TUNED = "tuned"  # the column of the algorithm that is tuned on each set, beside those that are not
 
 
@@ -49,8 +51,9 @@ def without_tuning(results: pd.DataFrame) -> Untuned:
     half = grid["dataset"].map({name: half_of(name) for name in grid["dataset"].unique()})
     choose, report = grid[half == "choose"], grid[half == "report"]
     if choose.empty or report.empty:
-        nothing = pd.DataFrame()
-        return Untuned(choose["dataset"].nunique(), report["dataset"].nunique(), nothing, float("nan"), nothing, nothing)
+        sizes = choose["dataset"].nunique(), report["dataset"].nunique()
+        table, rules = pd.DataFrame(columns=_TABLE), pd.DataFrame(columns=_RULES)
+        return Untuned(*sizes, table, float("nan"), pd.DataFrame(), rules)
     chosen = pd.DataFrame([_best(runs) for _, runs in choose.groupby("algorithm")])
     losses = _losses(report, chosen)
     rounds = rounds_of(report)
@@ -98,4 +101,4 @@ def _rules(losses: pd.DataFrame, rounds: pd.Series, players: Iterable[str]) -> p
         (mine, other, losses[mine].mean(), losses[other].mean(), *wins_and_losses(losses, rounds, mine, other)[:2])
         for mine, other in pairs
     ]
-    return pd.DataFrame(rows, columns=["algorithm", "rival", "loss", "rival_loss", "wins", "losses"])
+    return pd.DataFrame(rows, columns=_RULES)

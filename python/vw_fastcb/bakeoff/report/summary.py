@@ -113,14 +113,15 @@ def _untuned(found: Findings) -> list[str]:
 
 
 def _as_shipped(found: Findings) -> list[str]:
-    rows = found.untuned.table.set_index("algorithm") if not found.untuned.table.empty else found.untuned.table
+    rows = found.untuned.table.set_index("algorithm")
     if not {_SHIPPED, FASTCB} <= set(rows.index):
         return []
     mine, tuned = rows.loc[_SHIPPED], found.untuned.tuned_loss
+    side = "below" if mine["loss"] < tuned else "above"
     words = (
         f"Untuned, {_SHIPPED} has a mean loss of {mine['loss']:.4f} on {counted(found.untuned.sets, 'set')} on which "
-        f"nothing was chosen. That is **{abs(mine['loss'] / tuned - 1):.1%} {'below' if mine['loss'] < tuned else 'above'} "
-        f"{FASTCB} tuned on each set** ({tuned:.4f}; {score(mine['wins'], mine['losses'])})"
+        f"nothing was chosen. That is **{share(abs(mine['loss'] - tuned), tuned)} {side} {FASTCB} tuned on each set** "
+        f"({tuned:.4f}; {score(mine['wins'], mine['losses'])})"
     )
     if _SHIPPED_FLOOR in rows.index:
         words += f"; {_SHIPPED_FLOOR}, which sees every label, has {rows.at[_SHIPPED_FLOOR, 'loss']:.4f}"
