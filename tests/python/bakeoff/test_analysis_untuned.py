@@ -50,7 +50,18 @@ def test_what_is_best_on_the_one_half_is_reported_on_the_other():
     assert duels["FastCB.N", "FastCB.L"] == every
     (rule,) = found.rules.itertuples(index=False)
     assert rule[:2] == ("FastCB.N", "greedy.N")
-    assert rule[2:] == (pytest.approx(0.05), pytest.approx(0.2), every, 0)
+    assert rule[2:] == (pytest.approx(0.05), pytest.approx(0.2), every, 0, 1)
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(0.006, 0), (0.014, 1), (-0.014, -1)])
+def test_one_rule_is_better_than_another_by_1_96_standard_errors_over_the_sets(gap, verdict):
+    rows = [*runs("FastCB.L", "", 0.1, 0.3, 0.3), *runs("SquareCB.L", "", 0.1, 0.3, 0.3)]
+    frame = pd.DataFrame(rows, columns=RESULTS)
+    theirs = (frame["algorithm"] == "SquareCB.L") & frame["dataset"].isin(REPORT)
+    spread = np.resize([-0.02, 0.02], theirs.sum())
+    frame.loc[theirs, "loss"] += gap + spread - spread.mean()
+    assert 0.006 < 1.96 * np.std(spread, ddof=1) / np.sqrt(len(REPORT)) < 0.014
+    assert without_tuning(frame).rules["verdict"].tolist() == [verdict]
 
 
 def test_sets_that_not_everyone_played_do_not_count():

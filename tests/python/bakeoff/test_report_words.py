@@ -97,8 +97,9 @@ def test_what_is_shipped_is_told_untuned_beside_what_was_tuned():
 
 def test_where_fastcbs_rule_is_not_better_on_its_own_oracle_that_is_said():
     text = shipped(FastCB_N=0.15, SquareCB_N=0.2, greedy_N=0.15)
-    assert "untuned, FastCB.N (0.1500) is better than SquareCB.N (0.2000, +" in text
-    assert "and **not better** than greedy.N (0.1500, +0 / -0)." in text
+    assert "untuned: FastCB.N (0.1500) is **better** than SquareCB.N (0.2000, +" in text
+    assert "and **no better and no worse** than greedy.N (0.1500, +0 / -0)." in text
+    assert "is **worse** than greedy.N (0.1000, +0 / -" in shipped(FastCB_N=0.15, greedy_N=0.1)
 
 
 SPARE = {

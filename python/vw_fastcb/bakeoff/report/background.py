@@ -46,13 +46,15 @@ def _rules(found: Findings) -> list[str]:
         "**Significant** means the paper's approximate Z-test: loss `a` beats loss `b` on a set of `n` rounds if "
         "`a < b` and `1 - erf((b - a) / sqrt(a(1-a)/n + b(1-b)/n)) < 0.05`. That takes a gap of 1.39 standard errors; "
         f"the usual two-sided test at 5% takes 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
-        "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
+        "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set. Algorithms of the "
+        "second-order oracle (.N) have one configuration, the shipped one, in all tables.",
     ]
     if not found.untuned.table.empty:
         rules.append(
             "**Untuned**: one configuration and one step for all sets. A set belongs to the half on which they are "
             "chosen (lowest mean loss) if the SHA-256 of its name is even, and to the half that is reported if it is "
-            "odd. Subsets of one set can be on both sides."
+            "odd. Subsets of one set can be on both sides. Rule against rule, “better” means a mean loss that is lower "
+            "by more than 1.96 standard errors of the difference over the sets."
         )
     if found.orders > 1:
         rules.append(

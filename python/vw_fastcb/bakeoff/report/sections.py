@@ -15,10 +15,12 @@ from vw_fastcb.bakeoff.analysis.findings import Findings
 from vw_fastcb.bakeoff.analysis.losses import best_runs
 from vw_fastcb.bakeoff.analysis.paper import (
     FASTCB,
+    FASTCB_SECOND_ORDER,
     PAPER_TRIO,
     SQUARECB_LOGISTIC,
     SQUARECB_SQUARE,
     SUPERVISED,
+    SUPERVISED_SECOND_ORDER,
     in_order,
 )
 from vw_fastcb.bakeoff.grid import NO_STEP
@@ -45,7 +47,6 @@ _CSV_POINTS = 200  # of a curve
 _LONGEST_FILE = 100  # a set's name has the folders of its file too, and file systems take 255 bytes
 _MOST_SETS = 10  # whose best configurations fit on the page
 _LOSS, _GAP, _STEP = number(".4f"), number("+.4f"), number("g")
-_LEADS = "FastCB.N"  # the algorithm that Table 4 is about
 
 
 def tables_sections(found: Findings) -> list[Section]:
@@ -178,7 +179,7 @@ def untuned_section(found: Findings) -> list[Section]:
     blocks: list[Block] = [Text(words), _untuned(found, tuned)]
     if len(found.bandits) > 1:
         caption = f"Table 4. Untuned, against each other: {counted(found.untuned.sets, 'set')}"
-        blocks.append(Matrix("table_4_untuned_duels", caption, found.untuned.duels, _LEADS))
+        blocks.append(Matrix("table_4_untuned_duels", caption, found.untuned.duels, FASTCB_SECOND_ORDER))
     return [Section("Untuned", blocks)]
 
 
@@ -287,6 +288,8 @@ def curves_section(run: Run, found: Findings) -> Section:
             "These are the sets where FastCB.L and its rival differ most, including its clearest loss if there is one"
         )
     floor = f"; {SUPERVISED}, which sees every label, is the floor" if SUPERVISED in found.losses else ""
+    if SUPERVISED_SECOND_ORDER in found.losses:
+        floor += f", {SUPERVISED_SECOND_ORDER} that of the second-order oracle"
     caption = (
         f"Mean progressive validation loss over {counted(shuffles, 'shuffle')}, each algorithm with its best "
         f"configuration on the set. Bands: the Z-test with n = {shuffles} t after t rounds; where two bands do not "
@@ -316,6 +319,8 @@ def means_section(found: Findings) -> Section:
             f"Regret: what it costs to see the loss of one action only, compared with {SUPERVISED}. Bars: one standard "
             "error over the sets."
         )
+        if (found.means["regret"] < 0).any():
+            words.append(f"Left of 0: a lower loss than {SUPERVISED}'s.")
     if found.sensitivity["gamma_scale"].nunique() > 1:
         figure = figures.gamma_lines(found.sensitivity, found.means)
         panels.append(Panel("gamma", figure, "Mean loss of each algorithm against gamma_0"))
@@ -324,7 +329,7 @@ def means_section(found: Findings) -> Section:
             "flat, the choice of gamma₀ hardly matters."
         )
         if set(found.means["algorithm"]) - set(found.sensitivity["algorithm"]):
-            words.append("Dashed: algorithms that have no gamma₀, tuned.")
+            words.append("Dashed: algorithms without a gamma₀ to choose, tuned where there is something to tune.")
         tables.append(_sensitivity(found))
     pictured: list[Block] = [Pictures(panels, " ".join(words))] if panels else []
     return Section("On average", [*pictured, *tables])
