@@ -125,8 +125,9 @@ def _as_shipped(found: Findings) -> list[str]:
     mine, tuned = rows.loc[FASTCB_SECOND_ORDER], found.untuned.tuned_loss
     side = "below" if mine["loss"] < tuned else "above"
     words = (
-        f"Untuned, {FASTCB_SECOND_ORDER} has a mean loss of {mine['loss']:.4f} on {counted(found.untuned.sets, 'set')} on which "
-        f"nothing was chosen. That is **{share(abs(mine['loss'] - tuned), tuned)} {side} {FASTCB} tuned on each set** "
+        f"Untuned, {FASTCB_SECOND_ORDER} has a mean loss of {mine['loss']:.4f} on "
+        f"{counted(found.untuned.sets, 'set')} on which nothing was chosen. That is "
+        f"**{share(abs(mine['loss'] - tuned), tuned)} {side} {FASTCB} tuned on each set** "
         f"({tuned:.4f}; {score(mine['wins'], mine['losses'])})"
     )
     if SUPERVISED_SECOND_ORDER in rows.index:
