@@ -318,8 +318,9 @@ std::unique_ptr<player> player_with_labels(VW::workspace& all, uint32_t classes)
 {
   if (!has_fixed_actions_of_fastcb(all) || VW::reductions::fastcb_oracle(*all.l).newton() == nullptr)
   {
-    THROW("only the second-order oracle can be shown every label in place of a cost: expected --cb_explore {K} "
-          "--fastcb --fastcb_oracle newton. For VW's own regressor there is --oaa {K}.");
+    THROW(
+        "only the second-order oracle can be shown every label in place of a cost: expected --cb_explore {K} "
+        "--fastcb --fastcb_oracle newton. For VW's own regressor there is --oaa {K}.");
   }
   return std::make_unique<newton_with_labels>(all, classes);
 }
