@@ -23,6 +23,7 @@ ORACLES: dict[str, dict[str, Any]] = {
     "newton": {},
     "newton, memory 2000": {"vw_args": "--fastcb_memory 2000"},
     "gd, step 3": {"learning_rate": 3},
+    "gd, step 0.5": {"learning_rate": 0.5},
 }
 
 
