@@ -14,6 +14,7 @@ from vw_fastcb import FastCB
 GREEDY = {"gamma_scale": 1e12, "gamma_exponent": 0}
 RULES: dict[str, dict[str, Any]] = {
     "FastCB": {},
+    "FastCB, epochs": {"vw_args": "--fastcb_gamma epochs"},
     "FastCB, small rewards": {"objective": "reward"},
     "SquareCB's rule": {"allocation": "igw"},
     "greedy": GREEDY,
