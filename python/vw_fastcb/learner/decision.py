@@ -210,6 +210,16 @@ class Decisions:
         return (self[event] for event in range(len(self)))
 
 
+def check_maker(maker: str | None, kind: str) -> None:
+    """Refuses a decision of another kind of learner. One from a dictionary has plain names, which any learner reads."""
+    if maker not in (None, kind):
+        raise ValueError(
+            f"the decision was made by a learner with {maker}; expected one of a learner with {kind}, as this "
+            "one. Learn it there; or give Decision.from_dict(decision.to_dict()), whose features any learner reads by "
+            "name."
+        )
+
+
 def _readable(features: Any) -> Any:
     """As JSON says it: a list of numbers, or names and values."""
     if features is None:
