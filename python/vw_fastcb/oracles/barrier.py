@@ -130,12 +130,12 @@ class Simplex:
         return self._pace.bound(rounds)
 
     def certificate(self) -> float:
-        """The same for the events that were learned so far: never much above the bound, and often far below."""
+        """The same for the events that were learned so far: never above the bound, and often far below."""
         return self._pace.certificate()
 
     def predict(self, context: Any) -> _Array:
         """The predicted loss of each action, (A,)."""
-        return np.clip(self._table(context) @ self._weights, 0.0, 1.0)
+        return np.asarray(np.clip(self._table(context) @ self._weights, 0.0, 1.0))
 
     def learn(self, context: Any, action: int, loss: float, weight: float = 1.0) -> None:
         """Learns the loss of one action."""
@@ -365,7 +365,7 @@ class _BallLeader:
 
 
 def _ratio(phi: _Array, w: _Array) -> _Array:
-    """phi / <w, phi>; zeros where no weights make the event possible, which then says nothing of them."""
+    """The ratio phi / <w, phi>; zeros where no weights make the event possible, which then says nothing of them."""
     largest = phi.max()
     if largest <= 0:
         return np.zeros(len(phi))

@@ -30,7 +30,7 @@ class PerAction:
 
     def __call__(self, context: ArrayLike) -> NDArray[np.float64]:
         """The table of a context (d,): an array (A, A d)."""
-        return np.kron(np.eye(self.n_actions), np.asarray(context, dtype=np.float64))
+        return np.asarray(np.kron(np.eye(self.n_actions), np.asarray(context, dtype=np.float64)), dtype=np.float64)
 
 
 def table_of(context: Any, features: FeatureMap | None, width: int | None = None) -> NDArray[np.float64]:

@@ -53,7 +53,7 @@ class Logistic:
     def predict(self, context: Any) -> NDArray[np.float64]:
         """The predicted loss of each action, (A,)."""
         shared, features = self._parts(context)
-        return np.clip(self._learner.predict_cost([shared], features)[0], 0.0, 1.0)
+        return np.asarray(np.clip(self._learner.predict_cost([shared], features)[0], 0.0, 1.0))
 
     def learn(self, context: Any, action: int, loss: float, weight: float = 1.0) -> None:
         """Learns the loss of one action."""
