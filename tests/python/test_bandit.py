@@ -177,6 +177,8 @@ def test_a_decision_can_be_logged_as_json_and_learned_by_a_bandit_of_the_same_ki
         Bandit(Ball(2), action_names=["c", "d"]).learn(logged, 0.3)
     with pytest.raises(ValueError, match="the decision has 2 actions; expected 3"):
         Bandit(Ball(2), 3).learn(logged, 0.3)
+    with pytest.raises(TypeError, match=r"the decision's features are a tuple; expected numbers.*Pickle the decision"):
+        Bandit(Logistic(), seed=0).decide(({"a": 1}, [{"b": 1}])).to_dict()
     number = finite(seed=0)
     logged = Decision.from_dict(json.loads(json.dumps(number.decide(5).to_dict())))
     number.learn(logged, 1)
@@ -353,7 +355,8 @@ def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(tmp_path):
     contexts = np.arange(6)
     runs = [one.simulate(contexts, 2 * FUNCTIONS[0], seed=0).actions for one in (bandit, loaded)]
     np.testing.assert_array_equal(*runs)
-    assert repr(loaded).replace(", seed=9", "") == repr(bandit).replace(", seed=1", "")
+    said = [repr(one).partition(", n_actions=4")[2] for one in (bandit, loaded)]
+    assert said[0].replace("seed=1", "seed=9") == said[1] != ""
 
 
 def test_copies_and_pickles_go_on_with_the_same_draws():
@@ -382,7 +385,7 @@ def test_a_damaged_or_foreign_file_is_refused_before_it_is_unpickled(tmp_path):
             return (os.mkdir, (str(tmp_path / "trapped"),))
 
     path.write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(RuntimeError, match="was not written by Bandit.save"):
+    with pytest.raises(RuntimeError, match="was not written by"):
         Bandit.load(path)
     assert not (tmp_path / "trapped").exists()
     with pytest.raises(FileNotFoundError, match="there is no model file"):
@@ -398,7 +401,7 @@ def test_a_file_that_cannot_be_written_is_an_error_and_leaves_the_old_one(tmp_pa
     bandit = finite()
     bandit.save(path)
     before = path.read_bytes()
-    with pytest.raises(RuntimeError, match="the oracle cannot be pickled: .* Functions have to be defined at the top"):
+    with pytest.raises(RuntimeError, match=r"the oracle cannot be pickled: .* Functions have to be defined at the top"):
         Bandit(FiniteClass([lambda x: [0.5]])).save(path)
     assert path.read_bytes() == before
     with pytest.raises(FileNotFoundError, match="there is no folder"):

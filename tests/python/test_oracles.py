@@ -204,11 +204,11 @@ def test_linear_oracles_learn_the_truth(oracle, draw, truth):
     rng = np.random.default_rng(5)
     oracle = copy.deepcopy(oracle)
     errors = []
-    for table in tables(5, draw, rounds=1500):
+    for table in tables(5, draw, rounds=3000):
         errors.append(np.abs(oracle.predict(table) - truth(table)).mean())
         action = rng.integers(A)
         oracle.learn(table, action, float(rng.random() < truth(table)[action]))
-    assert np.mean(errors[-150:]) < 0.06 < np.mean(errors[:30])
+    assert np.mean(errors[-300:]) < 0.05 < np.mean(errors[:30])
 
 
 def test_losses_that_no_weights_allow_teach_nothing():
@@ -274,7 +274,7 @@ def test_the_engines_oracle_predicts_as_fastcb_does():
 # Classifiers
 
 
-STEADY = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.1, random_state=0)
+STEADY = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.3, random_state=0)
 CLASSIFIERS = [STEADY, GaussianNB(), BernoulliNB()]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.learner import frames
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.oracles.protocol import checked_event
 
@@ -53,7 +54,9 @@ class Logistic:
     def predict(self, context: Any) -> NDArray[np.float64]:
         """The predicted loss of each action, (A,)."""
         shared, features = self._parts(context)
-        return np.asarray(np.clip(self._learner.predict_cost([shared], features)[0], 0.0, 1.0))
+        # A frame or a sparse matrix of one row is a table already.
+        table = shared if frames.is_frame(shared) or hasattr(shared, "tocsr") else [shared]
+        return np.asarray(np.clip(self._learner.predict_cost(table, features)[0], 0.0, 1.0))
 
     def learn(self, context: Any, action: int, loss: float, weight: float = 1.0) -> None:
         """Learns the loss of one action."""
