@@ -18,7 +18,7 @@ from vw_fastcb import FastCB, oracles
 from vw_fastcb.oracles import Ball, Classifier, FiniteClass, Gaussian, KernelBall, Logistic, PerAction, Simplex
 
 ROUNDS, A = 160, 3
-SEEDS = range(3)
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
 # Of a prediction, and of how far the game is.
 Nature = Callable[[np.random.Generator, float, float], float]
 
@@ -209,6 +209,30 @@ def test_linear_oracles_learn_the_truth(oracle, draw, truth):
         action = rng.integers(A)
         oracle.learn(table, action, float(rng.random() < truth(table)[action]))
     assert np.mean(errors[-300:]) < 0.05 < np.mean(errors[:30])
+
+
+@pytest.mark.parametrize("oracle", [Simplex(5), Ball(6)], ids=["simplex", "ball"])
+def test_gradients_are_measured_in_the_norm_of_the_barrier(oracle):
+    # The proof needs the dual norm of the barrier's Hessian at w, here by linear algebra instead of a formula.
+    oracle = copy.deepcopy(oracle)
+    simplex = isinstance(oracle, Simplex)
+    pace = oracle._pace if simplex else oracle._leader.pace
+    rng = np.random.default_rng(6)
+    for table in tables(6, in_the_cube if simplex else in_the_ball, rounds=60):
+        phi, w, y, weight = table[0], oracle.weights, float(rng.choice([0, 0.3, 1])), float(rng.choice([0.5, 1]))
+        if simplex:
+            p, slope, hessian = phi @ w, phi, np.diag(w**-2.0)
+            directions = np.linalg.svd(np.ones((1, 5)))[2][1:]  # in which weights still sum to 1
+        else:
+            left = 1 - w @ w
+            p, slope, hessian = (1 + phi @ w) / 2, phi / 2, 2 / left * np.eye(6) + 4 / left**2 * np.outer(w, w)
+            directions = np.eye(6)
+        gradient = directions @ (weight * ((1 - y) / (1 - p) - y / p) * slope)
+        expected = gradient @ np.linalg.solve(directions @ hessian @ directions.T, gradient)
+        before = pace.seen
+        oracle.learn(table, 0, y, weight)
+        assert pace.seen - before == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        assert expected <= weight**2 + 1e-9  # a gradient is never longer than the event's weight
 
 
 def test_losses_that_no_weights_allow_teach_nothing():
