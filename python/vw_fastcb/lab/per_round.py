@@ -38,59 +38,52 @@ def inequalities(rule: Rule = allocation.reweighted_igw) -> tuple[Inequality, In
 
 @dataclass(frozen=True)
 class Instance:
-    """Predictions y and truths f of the greedy action b, of the best one a*, and of all others, which are alike."""
+    """Predictions y and truths f of the greedy action, of the best one, and of all others, which are alike."""
 
     actions: int
     gamma: float
     y: tuple[float, float, float]
     f: tuple[float, float, float]
-    best_is_greedy: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Worst:
     """The largest ratio that was found, and where."""
 
     ratio: float
     instance: Instance
+    point: Array  # the instance as the search sees it, which means something for any number of actions
 
 
-def terms(inequality: Inequality, points: Array, actions: int, best_is_greedy: bool) -> tuple[Array, Array, Array]:
+def terms(inequality: Inequality, points: Array, actions: int) -> tuple[Array, Array, Array]:
     """The three sums of the inequality, the right ones without their constants: regret, bias and error, each (n,).
 
-    It is enough to look at instances in which all actions other than b and a* are alike. With h_a = |f_a - f_a*| - bias
-    A / gamma f_a - error gamma (y_a - f_a)^2 / (y_a + f_a), the inequality is h_b + sum over a != b of p_a (h_a - h_b)
-    <= 0, in which p_a depends on y_a and y_b alone: what is worst for one of the others is worst for each of them.
+    It is enough to look at instances in which all actions but two are alike: b, the greedy one, and a*, the best one.
+    With h_a = |f_a - f_a*| - bias A / gamma f_a - error gamma (y_a - f_a)^2 / (y_a + f_a), the inequality says that h_b
+    + sum over a != b of p_a (h_a - h_b) <= 0, in which p_a depends on y_a and y_b alone. So what is worst for one of
+    the others is worst for each of them.
 
     Args:
         inequality: Which one.
         points: Instances as numbers in [0, 1], (n, 7).
         actions: A.
-        best_is_greedy: Whether b is a*.
     """
-    gamma, y, f = _decoded(inequality, points, actions, best_is_greedy)
+    gamma, y, f = _decoded(inequality, points, actions)
     pmf = inequality.rule(y, gamma)
-    regret = np.einsum("ij,ij->i", pmf, np.abs(f - f[:, [0 if best_is_greedy else 1]]))
-    total = y + f
-    discrimination = np.divide((y - f) ** 2, total, out=np.zeros_like(total), where=total > 0)
+    best = f.max(axis=1) if inequality.is_of_rewards else f.min(axis=1)
+    regret = np.einsum("ij,ij->i", pmf, np.abs(f - best[:, None]))
     bias = actions / gamma * np.einsum("ij,ij->i", pmf, f)
-    return regret, bias, gamma * np.einsum("ij,ij->i", pmf, discrimination)
+    return regret, bias, gamma * np.einsum("ij,ij->i", pmf, (y - f) ** 2 / (y + f))
 
 
-def _decoded(inequality: Inequality, points: Array, actions: int, best_is_greedy: bool) -> tuple[Array, Array, Array]:
-    """Gamma (n,), and y and f (n, A): b first, then a*, then the others. Every point of the cube is an instance."""
-    u = points.T
-    gamma = actions * inequality.least_gamma * 10 ** (4 * u[6])
-    y_b, f_best = 10 ** (-4 * u[0]), 10 ** (-8 * u[3])
-    if inequality.is_of_rewards:  # nothing is predicted above b, and nothing is better than a*
-        y_best, y_other, f_b, f_other = y_b * 10 ** (-8 * u[1]), y_b * 10 ** (-8 * u[2]), *(f_best * 10 ** (-8 * u[4:6]))
-    else:
-        y_best, y_other, f_b, f_other = y_b ** (1 - u[1]), y_b ** (1 - u[2]), *(f_best ** (1 - u[4:6]))
-    if best_is_greedy:
-        y, f = [y_b] + [y_other] * (actions - 1), [f_best] + [f_other] * (actions - 1)
-    else:
-        y, f = [y_b, y_best] + [y_other] * (actions - 2), [f_b, f_best] + [f_other] * (actions - 2)
-    return gamma, np.column_stack(y), np.column_stack(f)
+def _decoded(inequality: Inequality, points: Array, actions: int) -> tuple[Array, Array, Array]:
+    """Gamma (n,), and y and f (n, A). Every point of the cube is an instance."""
+    gamma = actions * inequality.least_gamma * 10 ** (4 * points[:, 6])
+    y = 10 ** (-8 * points[:, :3])
+    # The third power makes room for truths close to the predictions, where the worst instances are.
+    f = np.minimum(1, y * 10 ** (8 * (2 * points[:, 3:6] - 1) ** 3))
+    sizes = [1, 1, actions - 2]
+    return gamma, np.repeat(y, sizes, axis=1), np.repeat(f, sizes, axis=1)
 
 
 Ratio = Callable[[Array, Array, Array], Array]
@@ -116,43 +109,67 @@ def _quotient(above: Array, below: Array) -> Array:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12)
 
 
-def worst(inequality: Inequality, actions: int, ratio: Ratio, *, seed: int, effort: int) -> Worst:
-    """Searches for the instance with the largest ratio: differential evolution, then Nelder and Mead's method.
+_GENERATIONS = 40
+
+
+def worst(inequality: Inequality, many: Sequence[int], ratio: Ratio, *, seed: int, starts: int) -> dict[int, Worst]:
+    """Searches for the instances with the largest ratio, by number of actions.
+
+    Differential evolution from several starts, then Nelder and Mead's method, then the same from what was found for
+    other numbers of actions: there are several local maxima.
 
     Args:
         inequality: Which one.
-        actions: A.
+        many: Numbers of actions.
         ratio: What to make large.
         seed: Of the search.
-        effort: How many generations.
+        starts: How many, for each number of actions.
     """
-    found = []
-    for best_is_greedy in (False, True):
+    found = {}
+    for actions in many:
 
-        def lack(points: Array, best_is_greedy: bool = best_is_greedy) -> Array:
-            return -ratio(*terms(inequality, np.atleast_2d(points.T), actions, best_is_greedy))
+        def lack(points: Array, actions: int = actions) -> Array:
+            return -ratio(*terms(inequality, np.clip(points.T, 0, 1), actions))
 
-        search = differential_evolution(
-            lack, [(0, 1)] * 7, vectorized=True, updating="deferred", maxiter=effort, popsize=12, polish=False, seed=seed
-        )
-        refined = minimize(
-            lambda point: lack(np.clip(point, 0, 1)[:, None])[0],
-            search.x,
+        searches = [
+            differential_evolution(
+                lack,
+                [(0, 1)] * 7,
+                vectorized=True,
+                updating="deferred",
+                maxiter=_GENERATIONS,
+                polish=False,
+                seed=np.random.default_rng([seed, start]),
+            ).x
+            for start in range(starts)
+        ]
+        found[actions] = _refined(inequality, actions, ratio, searches)
+    points = [one.point for one in found.values()]
+    return {actions: _refined(inequality, actions, ratio, points) for actions in many}
+
+
+def _refined(inequality: Inequality, actions: int, ratio: Ratio, points: Sequence[Array]) -> Worst:
+    """The best that Nelder and Mead's method reaches from some points."""
+    searches = [
+        minimize(
+            lambda point: -float(ratio(*terms(inequality, np.clip(point, 0, 1)[None], actions))[0]),
+            point,
             method="Nelder-Mead",
-            options={"maxiter": 4 * effort, "xatol": 1e-9, "fatol": 1e-12},
+            options={"maxiter": 10 * _GENERATIONS, "xatol": 1e-9, "fatol": 1e-12},
         )
-        found.append(Worst(-float(refined.fun), _instance(inequality, np.clip(refined.x, 0, 1), actions, best_is_greedy)))
-    return max(found, key=lambda one: one.ratio)
+        for point in points
+    ]
+    best = min(searches, key=lambda one: float(one.fun))
+    point = np.clip(best.x, 0, 1)
+    return Worst(-float(best.fun), _instance(inequality, point, actions), point)
 
 
-def _instance(inequality: Inequality, point: Array, actions: int, best_is_greedy: bool) -> Instance:
-    gamma, y, f = _decoded(inequality, point[None], actions, best_is_greedy)
-
-    def three(row: Array) -> tuple[float, float, float]:
-        best = 0 if best_is_greedy else 1
-        return float(row[0]), float(row[best]), float(row[-1])
-
-    return Instance(actions, float(gamma[0]), three(y[0]), three(f[0]), best_is_greedy)
+def _instance(inequality: Inequality, point: Array, actions: int) -> Instance:
+    (gamma,), (y,), (f,) = _decoded(inequality, point[None], actions)
+    sign = -1 if inequality.is_of_rewards else 1
+    shown_ones = [int((sign * y).argmin()), int((sign * f).argmin()), -1]
+    three_y, three_f = ((float(row[i]), float(row[j]), float(row[k])) for row in (y, f) for i, j, k in [shown_ones])
+    return Instance(actions, float(gamma), three_y, three_f)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +211,7 @@ class PerRound:
                 f"For {one.name}, the left side reaches {hardest.ratio:.3f} of the right side with the paper's constants {one.bias:.0f} and {one.error:.0f}: both could be "
                 f"{one.bias * hardest.ratio:.2f} and {one.error * hardest.ratio:.2f}. Each alone could be {self.least_bias[one.name]:.2f} and {self.least_error[one.name]:.2f}, with the other one kept. "
                 f"The worst instance has {at.actions} actions, gamma = {shown(at.gamma / at.actions)} A, predictions {_three(at.y)} and truths {_three(at.f)} of the "
-                f"greedy action, the best one and the others{' (the greedy action is the best one)' if at.best_is_greedy else ''}."
+                "greedy action, the best one and the others."
             )
         sentences.append("So the proofs' constants are safe, not sharp, as the paper supposes where it asks for a strategy with better ones.")
         return " ".join(sentences)
@@ -243,34 +260,38 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
         quick: Fewer numbers of actions and shorter searches.
         rule: The allocation for losses; another one shows that the inequality depends on it.
     """
-    many, effort = ((2, 5), 30) if quick else ((2, 3, 5, 10, 20, 50), 150)
+    many, starts = ((2, 5), 1) if quick else ((2, 3, 5, 10, 20, 50), 6)
     both = inequalities(rule)
-    directions = np.linspace(0.02, 0.98, 3 if quick else 15) * math.pi / 2
+
+    def search(inequality: Inequality, ratio: Ratio, numbers: Sequence[int] = many) -> dict[int, Worst]:
+        return worst(inequality, numbers, ratio, seed=seed, starts=starts)
+
+    def least(inequality: Inequality, ratio: Ratio) -> float:
+        return max(one.ratio for one in search(inequality, ratio).values())
+
     return PerRound(
         both,
+        {(one.name, a): found for one in both for a, found in search(one, scaled(one.bias, one.error)).items()},
+        {one.name: least(one, bias_alone(one.error)) for one in both},
+        {one.name: least(one, error_alone(one.bias)) for one in both},
         {
-            (one.name, actions): worst(one, actions, scaled(one.bias, one.error), seed=seed, effort=effort)
+            (one.name, a): line
             for one in both
-            for actions in many
-        },
-        {one.name: max(worst(one, a, bias_alone(one.error), seed=seed, effort=effort).ratio for a in many) for one in both},
-        {one.name: max(worst(one, a, error_alone(one.bias), seed=seed, effort=effort).ratio for a in many) for one in both},
-        {
-            (one.name, actions): _frontier(one, actions, directions, seed, effort)
-            for one in both
-            for actions in (many[0], many[-1])
+            for a, line in _frontiers(one, (many[0], many[-1]), search, 2 if quick else 15).items()
         },
     )
 
 
-def _frontier(inequality: Inequality, actions: int, directions: Array, seed: int, effort: int) -> Array:
-    """Pairs of constants in several proportions, each scaled until it just holds."""
-    pairs = []
-    for direction in directions:
-        bias, error = math.tan(direction), 1.0
-        ratio = worst(inequality, actions, scaled(bias, error), seed=seed, effort=effort).ratio
-        pairs.append((bias * ratio, error * ratio))
-    return np.array(sorted(pairs, key=lambda pair: (pair[0], -pair[1])))
+def _frontiers(
+    inequality: Inequality, many: Sequence[int], search: Callable[..., dict[int, Worst]], count: int
+) -> dict[int, Array]:
+    """Pairs of constants in several proportions, each scaled until it just holds; by number of actions."""
+    lines: dict[int, list[tuple[float, float]]] = {actions: [] for actions in many}
+    for direction in np.linspace(0.02, 0.98, count) * math.pi / 2:
+        bias = math.tan(direction)
+        for actions, one in search(inequality, scaled(bias, 1), many).items():
+            lines[actions].append((bias * one.ratio, one.ratio))
+    return {actions: np.array(line) for actions, line in lines.items()}
 
 
 def _three(values: Sequence[float]) -> str:
