@@ -81,7 +81,15 @@ class Changes:
             for memory, costs in self.costs.items()
         ]
         return Table(
-            ("memory", "before the change", "after it", "standard error", "where nothing changes", "more than without a memory"), rows
+            (
+                "memory",
+                "before the change",
+                "after it",
+                "standard error",
+                "where nothing changes",
+                "more than without a memory",
+            ),
+            rows,
         )
 
     def draw(self) -> Figure:
@@ -94,7 +102,9 @@ class Changes:
             (f"Mean cost of the last {window:,} rounds",),
         )
         colours = (picture.SQUARECB, picture.FIFTH, picture.FASTCB)
-        for (memory, costs), color in zip(sorted(self.costs.items(), key=lambda one: one[0] or np.inf, reverse=True), colours, strict=False):
+        for (memory, costs), color in zip(
+            sorted(self.costs.items(), key=lambda one: one[0] or np.inf, reverse=True), colours, strict=False
+        ):
             totals = np.cumsum(np.pad(costs, ((0, 0), (1, 0))), axis=1)
             recent = (totals[:, window:] - totals[:, :-window])[:, :: window // 10] / window
             t = np.arange(window, self.rounds + 1)[:: window // 10]
@@ -125,7 +135,9 @@ def compute(seed: int = 0, quick: bool = False, *, memory: int = 500) -> Changes
     memories = dict.fromkeys((0, memory) if quick else (0, memory, 4 * memory))
     costs, still = (
         {
-            one: np.array([_played(np.random.default_rng([seed, run]), rounds, change, one, run) for run in range(runs)])
+            one: np.array(
+                [_played(np.random.default_rng([seed, run]), rounds, change, one, run) for run in range(runs)]
+            )
             for one in memories
         }
         for change in (True, False)

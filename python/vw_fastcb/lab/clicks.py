@@ -49,7 +49,9 @@ class Clicks:
         """What is seen."""
         ratios = self.gains[REWARD].mean(axis=1) / self.gains[LOSS].mean(axis=1)
         clear = [
-            f"{rate:.1%}" for rate, row in zip(self.rates, self.differences(), strict=True) if row.mean() > 2 * standard_error(row)
+            f"{rate:.1%}"
+            for rate, row in zip(self.rates, self.differences(), strict=True)
+            if row.mean() > 2 * standard_error(row)
         ]
         first, last = (self.gains[REWARD].mean(axis=1)[i] for i in (0, -1))
         return (
@@ -62,7 +64,10 @@ class Clicks:
     def table(self) -> Table:
         """One row for each rate."""
         rows = [
-            (float(rate), *(number for gains in self.gains.values() for number in (gains[i].mean(), standard_error(gains[i]))))
+            (
+                float(rate),
+                *(number for gains in self.gains.values() for number in (gains[i].mean(), standard_error(gains[i]))),
+            )
             for i, rate in enumerate(self.rates)
         ]
         return Table(("click rate", *(word for name in self.gains for word in (name, "standard error"))), rows)
@@ -113,7 +118,9 @@ def compute(seed: int = 0, quick: bool = False, *, objective: str = "reward") ->
             chance = np.where(contexts.argmax(axis=1)[:, None] == np.arange(ACTIONS), rate, rate * _OTHERS)
             clicks = (rng.random(chance.shape) < chance).astype(float)
             for name, settings in learners.items():
-                played = FastCB(ACTIONS, reward_range=(0, 1), seed=run, **settings).simulate(contexts, clicks).actions[0]  # type: ignore[arg-type]
+                played = (
+                    FastCB(ACTIONS, reward_range=(0, 1), seed=run, **settings).simulate(contexts, clicks).actions[0]
+                )  # type: ignore[arg-type]
                 earned = chance[np.arange(rounds), played].sum()
                 gains[name][i, run] = (earned - chance.mean(axis=1).sum()) / (rounds * rate - chance.mean(axis=1).sum())
     return Clicks(rounds, rates, gains)

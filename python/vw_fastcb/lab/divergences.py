@@ -61,7 +61,8 @@ class Divergences:
         """What the proofs use."""
         return {
             "discrimination <= 2 KL": self.extremes["discrimination / 2 KL"][1] <= 1,
-            "discrimination <= 4 squared Hellinger": self.extremes["discrimination / 4 squared Hellinger"][1] <= 1 + 1e-9,
+            "discrimination <= 4 squared Hellinger": self.extremes["discrimination / 4 squared Hellinger"][1]
+            <= 1 + 1e-9,
             "squared Hellinger <= KL / 2": self.extremes["4 squared Hellinger / 2 KL"][1] <= 1 + 1e-9,
             "KL <= chi-squared": self.extremes["KL / chi-squared"][1] <= 1 + 1e-9,
             "discrimination and Jensen-Shannon differ by a constant": 2 - 1e-9
@@ -115,7 +116,9 @@ class Divergences:
             picture.label(left, name, (y[0], values[0]), color, (4, up))
         picture.logarithmic(left)
         left.set_ylim(1e-6, 30)
-        for truth_of_line, color in zip((0.001, 0.01, 0.1, 0.5), (picture.FASTCB, picture.FIFTH, picture.THIRD, picture.SQUARECB), strict=True):
+        for truth_of_line, color in zip(
+            (0.001, 0.01, 0.1, 0.5), (picture.FASTCB, picture.FIFTH, picture.THIRD, picture.SQUARECB), strict=True
+        ):
             f = np.array(truth_of_line)
             ratio = self.candidate(f, y) / (2 * kl(f, y))
             right.plot(y, ratio, color=color, linewidth=2.2)

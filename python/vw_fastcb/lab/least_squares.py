@@ -180,7 +180,16 @@ class LeastSquares:
             for one in self.points
         ]
         return Table(
-            ("n", "Lstar", "unlucky event", "least squares fails", "log loss fails", "excess if it fails", "2^-5 / sqrt(n)", "guarantee of log loss"),
+            (
+                "n",
+                "Lstar",
+                "unlucky event",
+                "least squares fails",
+                "log loss fails",
+                "excess if it fails",
+                "2^-5 / sqrt(n)",
+                "guarantee of log loss",
+            ),
             rows,
         )
 
@@ -201,14 +210,18 @@ class LeastSquares:
         left.plot(n, lower_bound(n), color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
         picture.label(left, "2⁻⁵/√n", (n[-1], float(lower_bound(n[-1:])[0])), picture.GREY, (-6, -12), "right")
         left.plot(n, guarantee, color=picture.FASTCB, linewidth=2.6)
-        picture.label(left, "log loss: at most this", (n[middle], guarantee[middle]), picture.FASTCB, (-12, -22), "right")
+        picture.label(
+            left, "log loss: at most this", (n[middle], guarantee[middle]), picture.FASTCB, (-12, -22), "right"
+        )
         picture.logarithmic(left)
         for share, color, name, shift in (
             ([one.square_fails for one in self.points], picture.SQUARECB, "least squares", -14),
             ([one.log_fails for one in self.points], picture.FASTCB, "log loss", 14),
         ):
             right.plot(n, share, color=color, linewidth=2.6, marker="o", markersize=5)
-            picture.label(right, f"{name}, {np.mean(share):.1%}", (n[middle], share[middle]), color, (0, shift), "center")
+            picture.label(
+                right, f"{name}, {np.mean(share):.1%}", (n[middle], share[middle]), color, (0, shift), "center"
+            )
         right.axhline(0.1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
         picture.label(right, "the theorem: 10% or more", (n[0], 0.1), picture.GREY, (4, 9))
         picture.logarithmic(right, y=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,6 @@ class Worst:
 
     ratio: float
     instance: Instance
-    point: Array  # the instance as the search sees it, which means something for any number of actions
 
 
 def terms(inequality: Inequality, points: Array, actions: int) -> tuple[Array, Array, Array]:
@@ -79,9 +79,11 @@ def terms(inequality: Inequality, points: Array, actions: int) -> tuple[Array, A
 def _decoded(inequality: Inequality, points: Array, actions: int) -> tuple[Array, Array, Array]:
     """Gamma (n,), and y and f (n, A). Every point of the cube is an instance."""
     gamma = actions * inequality.least_gamma * 10 ** (4 * points[:, 6])
-    y = 10 ** (-8 * points[:, :3])
-    # The third power makes room for truths close to the predictions, where the worst instances are.
-    f = np.minimum(1, y * 10 ** (8 * (2 * points[:, 3:6] - 1) ** 3))
+    # The third power makes room for predictions close to each other, and for truths close to them.
+    factors = 10 ** (8 * (2 * points - 1) ** 3)
+    y_first = 10 ** (-8 * points[:, :1])
+    y = np.minimum(1, np.hstack([y_first, y_first * factors[:, 1:3]]))
+    f = np.minimum(1, y * factors[:, 3:6])
     sizes = [1, 1, actions - 2]
     return gamma, np.repeat(y, sizes, axis=1), np.repeat(f, sizes, axis=1)
 
@@ -112,56 +114,59 @@ def _quotient(above: Array, below: Array) -> Array:
 _GENERATIONS = 40
 
 
-def worst(inequality: Inequality, many: Sequence[int], ratio: Ratio, *, seed: int, starts: int) -> dict[int, Worst]:
-    """Searches for the instances with the largest ratio, by number of actions.
-
-    Differential evolution from several starts, then Nelder and Mead's method, then the same from what was found for
-    other numbers of actions: there are several local maxima.
+class Search:
+    """Searches for the worst instances of an inequality. There are several local maxima, so it keeps what it finds.
 
     Args:
         inequality: Which one.
-        many: Numbers of actions.
-        ratio: What to make large.
-        seed: Of the search.
-        starts: How many, for each number of actions.
+        seed: Of all searches.
+        starts: How many, for each question, and from how many of all points the last search begins.
     """
-    found = {}
-    for actions in many:
 
-        def lack(points: Array, actions: int = actions) -> Array:
-            return -ratio(*terms(inequality, np.clip(points.T, 0, 1), actions))
+    def __init__(self, inequality: Inequality, seed: Sequence[int], starts: int) -> None:
+        self._inequality = inequality
+        self._seeds = np.random.default_rng(seed)
+        self._starts = starts
+        self._found: list[Array] = []
 
-        searches = [
-            differential_evolution(
+    def explore(self, actions: int, ratio: Ratio) -> None:
+        """Looks for instances with a large ratio by differential evolution, and keeps them."""
+
+        def lack(points: Array) -> Array:
+            return -self._ratios(actions, ratio, points.T)
+
+        for _ in range(self._starts):
+            found = differential_evolution(
                 lack,
                 [(0, 1)] * 7,
                 vectorized=True,
                 updating="deferred",
                 maxiter=_GENERATIONS,
                 polish=False,
-                seed=np.random.default_rng([seed, start]),
-            ).x
-            for start in range(starts)
+                seed=self._seeds,
+            )
+            self._found.append(found.x)
+
+    def worst(self, actions: int, ratio: Ratio) -> Worst:
+        """The largest ratio that Nelder and Mead's method reaches from the best of all points that were ever found."""
+        points = np.array(self._found)
+        promising = points[np.argsort(-self._ratios(actions, ratio, points))[: self._starts]]
+        searches = [
+            minimize(
+                lambda point: -float(self._ratios(actions, ratio, point[None])[0]),
+                start,
+                method="Nelder-Mead",
+                options={"maxiter": 10 * _GENERATIONS, "xatol": 1e-9, "fatol": 1e-12},
+            )
+            for start in promising
         ]
-        found[actions] = _refined(inequality, actions, ratio, searches)
-    points = [one.point for one in found.values()]
-    return {actions: _refined(inequality, actions, ratio, points) for actions in many}
+        best = min(searches, key=lambda one: float(one.fun))
+        point = np.clip(best.x, 0, 1)
+        self._found.append(point)
+        return Worst(-float(best.fun), _instance(self._inequality, point, actions))
 
-
-def _refined(inequality: Inequality, actions: int, ratio: Ratio, points: Sequence[Array]) -> Worst:
-    """The best that Nelder and Mead's method reaches from some points."""
-    searches = [
-        minimize(
-            lambda point: -float(ratio(*terms(inequality, np.clip(point, 0, 1)[None], actions))[0]),
-            point,
-            method="Nelder-Mead",
-            options={"maxiter": 10 * _GENERATIONS, "xatol": 1e-9, "fatol": 1e-12},
-        )
-        for point in points
-    ]
-    best = min(searches, key=lambda one: float(one.fun))
-    point = np.clip(best.x, 0, 1)
-    return Worst(-float(best.fun), _instance(inequality, point, actions), point)
+    def _ratios(self, actions: int, ratio: Ratio, points: Array) -> Array:
+        return ratio(*terms(self._inequality, np.clip(points, 0, 1), actions))
 
 
 def _instance(inequality: Inequality, point: Array, actions: int) -> Instance:
@@ -188,7 +193,9 @@ class PerRound:
     def claims(self) -> dict[str, bool]:
         """What the theorems say must be seen."""
         return {
-            f"no instance breaks the inequality for {one.name} ({one.bias:.0f} and {one.error:.0f})": max(self._ratios(one))
+            f"no instance breaks the inequality for {one.name} ({one.bias:.0f} and {one.error:.0f})": max(
+                self._ratios(one)
+            )
             <= 1 + 1e-9
             for one in self.inequalities
         }
@@ -213,7 +220,9 @@ class PerRound:
                 f"The worst instance has {at.actions} actions, gamma = {shown(at.gamma / at.actions)} A, predictions {_three(at.y)} and truths {_three(at.f)} of the "
                 "greedy action, the best one and the others."
             )
-        sentences.append("So the proofs' constants are safe, not sharp, as the paper supposes where it asks for a strategy with better ones.")
+        sentences.append(
+            "So the proofs' constants are safe, not sharp, as the paper supposes where it asks for a strategy with better ones."
+        )
         return " ".join(sentences)
 
     def table(self) -> Table:
@@ -223,7 +232,18 @@ class PerRound:
             for (name, actions), one in self.worst.items()
         ]
         return Table(
-            ("of", "A", "left / right side", "gamma / A", "y greedy", "y best", "y others", "f greedy", "f best", "f others"),
+            (
+                "of",
+                "A",
+                "left / right side",
+                "gamma / A",
+                "y greedy",
+                "y best",
+                "y others",
+                "f greedy",
+                "f best",
+                "f others",
+            ),
             rows,
         )
 
@@ -233,7 +253,10 @@ class PerRound:
             self.title(),
             "Pairs of constants with which the inequality just holds, by optimisation over all predictions, truths and gamma",
             "regret of a round  ≤  c₁ (A/γ) · its loss (or reward)  +  c₂ γ · triangular discrimination.",
-            [f"{one.name.capitalize()}: the paper has c₁ = {one.bias:.0f}, c₂ = {one.error:.0f}" for one in self.inequalities],
+            [
+                f"{one.name.capitalize()}: the paper has c₁ = {one.bias:.0f}, c₂ = {one.error:.0f}"
+                for one in self.inequalities
+            ],
         )
         colours = (picture.SQUARECB, picture.THIRD)
         for axes, one in zip(panels, self.inequalities, strict=True):
@@ -260,38 +283,29 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
         quick: Fewer numbers of actions and shorter searches.
         rule: The allocation for losses; another one shows that the inequality depends on it.
     """
-    many, starts = ((2, 5), 1) if quick else ((2, 3, 5, 10, 20, 50), 6)
+    many, starts = ((2, 5), 1) if quick else ((2, 3, 5, 10, 20, 50), 4)
+    drawn = (many[0], many[-1])
+    proportions = np.tan(np.linspace(0.02, 0.98, 2 if quick else 15) * math.pi / 2)
     both = inequalities(rule)
-
-    def search(inequality: Inequality, ratio: Ratio, numbers: Sequence[int] = many) -> dict[int, Worst]:
-        return worst(inequality, numbers, ratio, seed=seed, starts=starts)
-
-    def least(inequality: Inequality, ratio: Ratio) -> float:
-        return max(one.ratio for one in search(inequality, ratio).values())
-
-    return PerRound(
-        both,
-        {(one.name, a): found for one in both for a, found in search(one, scaled(one.bias, one.error)).items()},
-        {one.name: least(one, bias_alone(one.error)) for one in both},
-        {one.name: least(one, error_alone(one.bias)) for one in both},
-        {
-            (one.name, a): line
-            for one in both
-            for a, line in _frontiers(one, (many[0], many[-1]), search, 2 if quick else 15).items()
-        },
-    )
-
-
-def _frontiers(
-    inequality: Inequality, many: Sequence[int], search: Callable[..., dict[int, Worst]], count: int
-) -> dict[int, Array]:
-    """Pairs of constants in several proportions, each scaled until it just holds; by number of actions."""
-    lines: dict[int, list[tuple[float, float]]] = {actions: [] for actions in many}
-    for direction in np.linspace(0.02, 0.98, count) * math.pi / 2:
-        bias = math.tan(direction)
-        for actions, one in search(inequality, scaled(bias, 1), many).items():
-            lines[actions].append((bias * one.ratio, one.ratio))
-    return {actions: np.array(line) for actions, line in lines.items()}
+    worst: dict[tuple[str, int], Worst] = {}
+    least_bias, least_error = {}, {}
+    frontier: dict[tuple[str, int], Array] = {}
+    for number, one in enumerate(both):
+        search = Search(one, [seed, number], starts)
+        questions = [scaled(one.bias, one.error), bias_alone(one.error), error_alone(one.bias)]
+        for actions in many:
+            for ratio in questions:
+                search.explore(actions, ratio)
+        for actions, proportion in itertools.product(drawn, proportions):
+            search.explore(actions, scaled(proportion, 1))
+        # Only now, so that each question has the answers to all others to begin with.
+        worst |= {(one.name, actions): search.worst(actions, questions[0]) for actions in many}
+        least_bias[one.name] = max(search.worst(actions, questions[1]).ratio for actions in many)
+        least_error[one.name] = max(search.worst(actions, questions[2]).ratio for actions in many)
+        for actions in drawn:
+            shrunk = [search.worst(actions, scaled(proportion, 1)).ratio for proportion in proportions]
+            frontier[one.name, actions] = np.column_stack([proportions * shrunk, shrunk])
+    return PerRound(both, worst, least_bias, least_error, frontier)
 
 
 def _three(values: Sequence[float]) -> str:

@@ -10,7 +10,20 @@ from matplotlib.figure import Figure
 
 from vw_fastcb.lab import picture
 from vw_fastcb.lab.experiment import Experiment, Table, shown
-from vw_fastcb.lab.games import ACTIONS, Array, Likelihood, Rule, Setup, fastcb, interval, log_loss, play, slope, squarecb, standard_error
+from vw_fastcb.lab.games import (
+    ACTIONS,
+    Array,
+    Likelihood,
+    Rule,
+    Setup,
+    fastcb,
+    interval,
+    log_loss,
+    play,
+    slope,
+    squarecb,
+    standard_error,
+)
 
 GAP = 0.3
 _MOST = 0.4  # the largest mean loss of the best action
@@ -114,9 +127,27 @@ class SmallLosses:
                 fast, square = regrets["FastCB"][i], regrets["SquareCB"][i]
                 limit = bound(np.array(lstar), self.oracle_regret)
                 rows.append(
-                    (swept, float(lstar), float(rounds), fast.mean(), standard_error(fast), square.mean(), standard_error(square), float(limit))
+                    (
+                        swept,
+                        float(lstar),
+                        float(rounds),
+                        fast.mean(),
+                        standard_error(fast),
+                        square.mean(),
+                        standard_error(square),
+                        float(limit),
+                    )
                 )
-        names = ("swept", "Lstar", "T", "FastCB's regret", "standard error", "SquareCB's regret", "standard error", "bound")
+        names = (
+            "swept",
+            "Lstar",
+            "T",
+            "FastCB's regret",
+            "standard error",
+            "SquareCB's regret",
+            "standard error",
+            "bound",
+        )
         return Table(names, rows)
 
     def draw(self) -> Figure:
@@ -141,7 +172,9 @@ class SmallLosses:
                 middle = len(places) // 2
                 text = f"{name}, slope {slopes(name)[0]:.2f}"
                 shift = (8, -18) if name == "FastCB" else (-10, 14)
-                picture.label(axes, text, (places[middle], means[middle]), color, shift, "left" if name == "FastCB" else "center")
+                picture.label(
+                    axes, text, (places[middle], means[middle]), color, shift, "left" if name == "FastCB" else "center"
+                )
             picture.logarithmic(axes)
             axes.set_ylim(None, 2.5 * limits.max())
         picture.name_axes(left, "Lstar, the loss of the best policy")
@@ -184,7 +217,11 @@ def compute(
 
     names = ("FastCB", "SquareCB")
     regret, excess = play(
-        [one for name in names for one in setups(name)], runs=runs, functions=functions, seed=seed, likelihood=likelihood
+        [one for name in names for one in setups(name)],
+        runs=runs,
+        functions=functions,
+        seed=seed,
+        likelihood=likelihood,
     )
     halves = dict(zip(names, np.split(regret, 2), strict=True))
     return SmallLosses(

@@ -102,7 +102,11 @@ class SmallRewards:
         rows = [
             (
                 float(rstar),
-                *(number for name in self.regrets for number in (self.regrets[name][i].mean(), standard_error(self.regrets[name][i]))),
+                *(
+                    number
+                    for name in self.regrets
+                    for number in (self.regrets[name][i].mean(), standard_error(self.regrets[name][i]))
+                ),
                 float(bound(np.array(rstar), self.oracle_regret)),
             )
             for i, rstar in enumerate(self.rstar)
