@@ -48,6 +48,7 @@ def run(  # noqa: PLR0917, typer gives them by name
     from vw_fastcb.commands.lab_run import run_experiments  # noqa: PLC0415
     from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
 
+    page = page or out / "lab.md"
     raise typer.Exit(
-        guarded("lab", lambda: run_experiments(names, out, page or out / "lab.md", seed, quick, jobs, as_json))
+        guarded("lab", lambda: run_experiments(names, out, page, seed=seed, quick=quick, jobs=jobs, as_json=as_json))
     )

@@ -32,7 +32,7 @@ def print_experiments(as_json: bool) -> int:
 
 
 def run_experiments(
-    names: Sequence[str], out: Path, page: Path, seed: int, quick: bool, jobs: int | None, as_json: bool
+    names: Sequence[str], out: Path, page: Path, *, seed: int, quick: bool, jobs: int | None, as_json: bool
 ) -> int:
     """Runs experiments and prints what they found; returns the exit code, 1 where something was not seen."""
     chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))

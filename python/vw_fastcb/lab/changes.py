@@ -27,7 +27,7 @@ class Changes:
     @property
     def rounds(self) -> int:
         """How many, with the change in the middle."""
-        return self.costs[0].shape[1]
+        return len(self.costs[0][0])
 
     def after(self, memory: int) -> Array:
         """The mean cost of each run after the change."""
@@ -56,14 +56,19 @@ class Changes:
         """What is seen."""
         others = [memory for memory in self.costs if memory not in {0, self.memory}]
         more = " ".join(
-            f"With a memory of {memory:,} it pays {self.after(memory).mean():.3f}, and {self.price(memory).mean():.3f} where nothing changes."
+            f"With a memory of {memory:,} it pays {self.after(memory).mean():.3f}, and {self.price(memory).mean():.3f} "
+            "where nothing changes."
             for memory in others
         )
         return (
-            f"{ACTIONS} actions, one of them good in each context (it costs {_GOOD}, the others {_BAD}), and after {self.rounds // 2:,} of {self.rounds:,} rounds another one is. "
-            f"The theory is about a fixed truth; this is what happens when it is not. FastCB with the second-order oracle pays {self.after(0).mean():.3f} per round after the change, "
-            f"because it has learned to be sure. With `--fastcb_memory {self.memory}`, under which an event counts about a third after {self.memory} others, it pays {self.after(self.memory).mean():.3f}. "
-            f"Where nothing changes, that memory costs {self.price(self.memory).mean():.3f} per round more (standard error {standard_error(self.price(self.memory)):.4f}). {more}".strip()
+            f"{ACTIONS} actions, one of them good in each context (it costs {_GOOD}, the others {_BAD}), and after "
+            f"{self.rounds // 2:,} of {self.rounds:,} rounds another one is. "
+            "The theory is about a fixed truth; this is what happens when it is not. FastCB with the second-order "
+            f"oracle pays {self.after(0).mean():.3f} per round after the change, "
+            f"because it has learned to be sure. With `--fastcb_memory {self.memory}`, under which an event counts "
+            f"about a third after {self.memory} others, it pays {self.after(self.memory).mean():.3f}. "
+            f"Where nothing changes, that memory costs {self.price(self.memory).mean():.3f} per round more "
+            f"(standard error {standard_error(self.price(self.memory)):.4f}). {more}".strip()
         )
 
     def table(self) -> Table:
@@ -98,7 +103,8 @@ class Changes:
         figure, (axes,) = picture.blank(
             self.title(),
             f"{ACTIONS} actions, one of them good in each context; half-way, without notice, another one is",
-            f"Mean of {len(self.costs[0])} runs, bands of two standard errors. FastCB with its second-order oracle and default settings.",
+            f"Mean of {len(self.costs[0])} runs, bands of two standard errors. FastCB with its second-order oracle "
+            "and default settings.",
             (f"Mean cost of the last {window:,} rounds",),
         )
         colours = (picture.SQUARECB, picture.FIFTH, picture.FASTCB)
@@ -112,11 +118,13 @@ class Changes:
             axes.fill_between(t, means - 2 * errors, means + 2 * errors, color=color, alpha=0.16, linewidth=0)
             axes.plot(t, means, color=color, linewidth=2.4)
             at = int(np.abs(t - 0.68 * self.rounds).argmin())
-            picture.label(axes, f"memory of {memory:,}" if memory else "no memory", (t[at], means[at]), color, (8, 12))
+            picture.label(
+                axes, f"memory of {memory:,}" if memory else "no memory", (t[at], means[at]), color, shift=(8, 12)
+            )
         axes.axvline(self.rounds / 2, color=picture.GREY, linewidth=1.2, linestyle=":")
-        picture.label(axes, "the change", (self.rounds / 2, 0.78), picture.GREY, (-6, 0), "right")
+        picture.label(axes, "the change", (self.rounds / 2, 0.78), picture.GREY, shift=(-6, 0), ha="right")
         axes.axhline(_GOOD, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(axes, "the best policy", (self.rounds, _GOOD), picture.GREY, (0, -10), "right")
+        picture.label(axes, "the best policy", (self.rounds, _GOOD), picture.GREY, shift=(0, -10), ha="right")
         axes.set(xlim=(0, self.rounds), ylim=(0, 0.85))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         picture.name_axes(axes, "rounds")

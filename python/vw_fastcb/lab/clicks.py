@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +17,11 @@ ACTIONS = 5
 _OTHERS = 1 / 4  # how often another action is clicked, as a share of the best one's rate
 
 REWARD, LOSS, SQUARECB = "small rewards", "small losses", "SquareCB's rule"
-LEARNERS = {REWARD: {"objective": "reward"}, LOSS: {"objective": "loss"}, SQUARECB: {"allocation": "igw"}}
+LEARNERS: dict[str, dict[str, Any]] = {
+    REWARD: {"objective": "reward"},
+    LOSS: {"objective": "loss"},
+    SQUARECB: {"allocation": "igw"},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +60,17 @@ class Clicks:
         ]
         first, last = (self.gains[REWARD].mean(axis=1)[i] for i in (0, -1))
         return (
-            f"{ACTIONS} articles, {self.rounds:,} visitors, and the best article for each is clicked at a rate from {self.rates[0]:.1%} to {self.rates[-1]:.1%}, the others a quarter as often. "
-            f"FastCB runs in the engine with its second-order oracle and its default gamma; nothing is tuned. The objective for small rewards gets {first:.0%} of the possible gain over guessing at the lowest rate and {last:.0%} at the highest. "
-            f"That is {ratios[self.rates >= 0.005].min():.2f} to {ratios[self.rates >= 0.005].max():.2f} times what the objective for small losses gets at rates from 0.5% on. The difference is larger than two standard errors at {', '.join(clear) or 'no rate'}. "
-            f"SquareCB's rule gets {shown(self.gains[SQUARECB].mean() / self.gains[LOSS].mean())} of the objective for losses, over all rates. To those two, a click more or less is a small difference between losses that are nearly 1."
+            f"{ACTIONS} articles, {self.rounds:,} visitors, and the best article for each is clicked at a rate from "
+            f"{self.rates[0]:.1%} to {self.rates[-1]:.1%}, the others a quarter as often. "
+            "FastCB runs in the engine with its second-order oracle and its default gamma; nothing is tuned. The "
+            f"objective for small rewards gets {first:.0%} of the possible gain over guessing at the lowest rate and "
+            f"{last:.0%} at the highest. "
+            f"That is {ratios[self.rates >= 0.005].min():.2f} to {ratios[self.rates >= 0.005].max():.2f} times what "
+            "the objective for small losses gets at rates from 0.5% on. The difference is larger than two standard "
+            f"errors at {', '.join(clear) or 'no rate'}. "
+            f"SquareCB's rule gets {shown(self.gains[SQUARECB].mean() / self.gains[LOSS].mean())} of the objective for "
+            "losses, over all rates. To those two, a click more or less is a small difference between losses that are "
+            "nearly 1."
         )
 
     def table(self) -> Table:
@@ -77,7 +89,8 @@ class Clicks:
         figure, (axes,) = picture.blank(
             self.title(),
             f"{ACTIONS} articles, {self.rounds:,} visitors; FastCB with its second-order oracle and default settings",
-            f"Mean of {self.gains[REWARD].shape[1]} runs, bands of two standard errors. 0% is guessing, 100% is to know each visitor's best article.",
+            f"Mean of {self.gains[REWARD].shape[1]} runs, bands of two standard errors. 0% is guessing, 100% is to "
+            "know each visitor's best article.",
             ("Share of the possible gain",),
         )
         for name, color, shift in (
@@ -91,7 +104,9 @@ class Clicks:
             axes.fill_between(self.rates, means - 2 * errors, means + 2 * errors, color=color, alpha=0.16, linewidth=0)
             axes.plot(self.rates, means, color=color, linewidth=2.6, marker="o", markersize=5)
             at = len(self.rates) - 2
-            picture.label(axes, name, (self.rates[at], means[at]), color, shift, "right" if shift[0] < 0 else "left")
+            picture.label(
+                axes, name, (self.rates[at], means[at]), color, shift=shift, ha="right" if shift[0] < 0 else "left"
+            )
         picture.logarithmic(axes, y=False)
         axes.set_xticks(self.rates, [f"{rate:.1%}" for rate in self.rates])
         axes.yaxis.set_major_formatter("{x:.0%}")
@@ -118,9 +133,8 @@ def compute(seed: int = 0, quick: bool = False, *, objective: str = "reward") ->
             chance = np.where(contexts.argmax(axis=1)[:, None] == np.arange(ACTIONS), rate, rate * _OTHERS)
             clicks = (rng.random(chance.shape) < chance).astype(float)
             for name, settings in learners.items():
-                played = (
-                    FastCB(ACTIONS, reward_range=(0, 1), seed=run, **settings).simulate(contexts, clicks).actions[0]
-                )  # type: ignore[arg-type]
+                bandit = FastCB(ACTIONS, reward_range=(0, 1), seed=run, **settings)
+                played = bandit.simulate(contexts, clicks).actions[0]
                 earned = chance[np.arange(rounds), played].sum()
                 gains[name][i, run] = (earned - chance.mean(axis=1).sum()) / (rounds * rate - chance.mean(axis=1).sum())
     return Clicks(rounds, rates, gains)

@@ -1,4 +1,4 @@
-"""Triangular discrimination lies below squared Hellinger distance and below KL: the inequalities that the proofs use."""
+"""Triangular discrimination lies below squared Hellinger distance and KL: what the proofs use."""
 
 from __future__ import annotations
 
@@ -84,10 +84,16 @@ class Divergences:
         square_least = self.extremes["squared error / discrimination"][0]
         low, high = self.extremes["two-sided discrimination / Jensen-Shannon"]
         return (
-            f"For truths and predictions from {shown(self.truths[0])} to {shown(self.truths[-1])}, the triangular discrimination (f - y)^2 / (f + y) is at most {most:.3f} of 2 KL: the constant 2 of the proof could be {2 * most:.2f}. "
-            f"It is at most {hellinger_most:.3f} of 4 times the squared Hellinger distance: that constant is tight. Two-sided, it is {low:.2f} to {high:.2f} times the Jensen-Shannon divergence, and its square root is a metric. "
-            f"Squared error can be as little as {shown(square_least)} of the discrimination, so a learner of least squares may look good and still be far off where losses are small. "
-            f"Chi-squared would not do in its place: it is never below KL, and up to {shown(1 / self.extremes['KL / chi-squared'][0])} times as large."
+            f"For truths and predictions from {shown(self.truths[0])} to {shown(self.truths[-1])}, the triangular "
+            f"discrimination (f - y)^2 / (f + y) is at most {most:.3f} of 2 KL: the constant 2 of the proof could be "
+            f"{2 * most:.2f}. "
+            f"It is at most {hellinger_most:.3f} of 4 times the squared Hellinger distance: that constant is tight. "
+            f"Two-sided, it is {low:.2f} to {high:.2f} times the Jensen-Shannon divergence, and its square root is a "
+            "metric. "
+            f"Squared error can be as little as {shown(square_least)} of the discrimination, so a learner of least "
+            "squares may look good and still be far off where losses are small. "
+            "Chi-squared would not do in its place: it is never below KL, and up to "
+            f"{shown(1 / self.extremes['KL / chi-squared'][0])} times as large."
         )
 
     def table(self) -> Table:
@@ -100,7 +106,8 @@ class Divergences:
         figure, (left, right) = picture.blank(
             self.title(),
             "Divergences between the true chance of a loss, f, and a prediction, y",
-            "Left: both axes are logarithmic. Right: at 1 the inequality of the proof, discrimination ≤ 2 KL, would be tight.",
+            "Left: both axes are logarithmic. Right: at 1 the inequality of the proof, discrimination ≤ 2 KL, would "
+            "be tight.",
             (f"From f = {truth:g}", "Triangular discrimination as a share of 2 KL"),
         )
         y = np.geomspace(1e-4, 0.9, 400)
@@ -113,7 +120,7 @@ class Divergences:
         )
         for name, values, color, up in lines:
             left.plot(y, values, color=color, linewidth=3 if color == picture.FASTCB else 2)
-            picture.label(left, name, (y[0], values[0]), color, (4, up))
+            picture.label(left, name, (y[0], values[0]), color, shift=(4, up))
         picture.logarithmic(left)
         left.set_ylim(1e-6, 30)
         for truth_of_line, color in zip(
@@ -123,9 +130,9 @@ class Divergences:
             ratio = self.candidate(f, y) / (2 * kl(f, y))
             right.plot(y, ratio, color=color, linewidth=2.2)
             at = int(np.abs(y - 3e-3).argmin())
-            picture.label(right, f"f = {truth_of_line:g}", (y[at], ratio[at]), color, (-8, 6), "right")
+            picture.label(right, f"f = {truth_of_line:g}", (y[at], ratio[at]), color, shift=(-8, 6), ha="right")
         right.axhline(1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(right, "the inequality of the proof", (y[0], 1), picture.GREY, (0, -10))
+        picture.label(right, "the inequality of the proof", (y[0], 1), picture.GREY, shift=(0, -10))
         picture.logarithmic(right, y=False)
         right.set_ylim(0, 1.1)
         for axes in (left, right):

@@ -73,7 +73,8 @@ class Samples:
         """The event of the proof: context 2 was seen once and cost nothing, context 1 often and near its mean."""
         first = self.zeros[0] + self.ones[0]
         once = (self.zeros[1] == 1) & (self.ones[1] == 0)
-        return once & (first >= 3 / 8 * instance.n) & (self.ones[0] <= 1.5 * instance.truth[0] * first)
+        often = (first >= 3 / 8 * instance.n) & (self.ones[0] <= 1.5 * instance.truth[0] * first)
+        return np.asarray(once & often)
 
 
 Loss = Callable[[Samples, tuple[float, float]], Array]
@@ -155,13 +156,21 @@ class LeastSquares:
         squares = [one.square_fails for one in self.points]
         chance = math.exp(-1) * (math.exp(0.5) - 1)
         return (
-            f"Two contexts, two actions, two functions: the instance of the paper's lower bound, with sample sizes from {shown(first.instance.n)} to {shown(last.instance.n)}. "
-            f"The best policy loses {shown(first.instance.lstar * first.instance.n)} / n. Of {first.samples:,} samples at each n, the proof's unlucky event happened in "
-            f"{min(one.unlucky for one in self.points):.1%} to {max(one.unlucky for one in self.points):.1%} (the paper proves 10%), and least squares then always chose the wrong function. "
-            f"In all it did so in {min(squares):.1%} to {max(squares):.1%} of the samples; the limit for large n is (sqrt(e) - 1) / e = {chance:.1%}. "
-            f"Its excess, {shown(last.instance.excess)} at the largest n, is {last.instance.excess / lower_bound(np.array(last.instance.n)):.1f} times the 2^-5 / sqrt(n) of the theorem, "
+            "Two contexts, two actions, two functions: the instance of the paper's lower bound, with sample sizes "
+            f"from {shown(first.instance.n)} to {shown(last.instance.n)}. "
+            f"The best policy loses {shown(first.instance.lstar * first.instance.n)} / n. Of {first.samples:,} samples "
+            "at each n, the proof's unlucky event happened in "
+            f"{min(one.unlucky for one in self.points):.1%} to {max(one.unlucky for one in self.points):.1%} (the "
+            "paper proves 10%), and least squares then always chose the wrong function. "
+            f"In all it did so in {min(squares):.1%} to {max(squares):.1%} of the samples; the limit for large n is "
+            f"(sqrt(e) - 1) / e = {chance:.1%}. "
+            f"Its excess, {shown(last.instance.excess)} at the largest n, is "
+            f"{last.instance.excess / lower_bound(np.array(last.instance.n)):.1f} times the 2^-5 / sqrt(n) of the "
+            "theorem, "
             f"and {last.instance.excess / last.instance.lstar:,.0f} times the loss of the best policy. "
-            f"Log loss on the same samples chose wrongly in {sum(round(one.log_fails * one.samples) for one in self.points)} of {sum(one.samples for one in self.points):,}."
+            "Log loss on the same samples chose wrongly in "
+            f"{sum(round(one.log_fails * one.samples) for one in self.points)} of "
+            f"{sum(one.samples for one in self.points):,}."
         )
 
     def table(self) -> Table:
@@ -197,8 +206,10 @@ class LeastSquares:
         """The excess over n, and how often."""
         figure, (left, right) = picture.blank(
             self.title(),
-            "The lower-bound instance of the paper: two contexts, two actions, two functions; samples by their sufficient statistics",
-            f"{self.points[0].samples:,} samples at each n. The guarantee of log loss holds with probability {1 - _DELTA:.0%}.",
+            "The lower-bound instance of the paper: two contexts, two actions, two functions; samples by their "
+            "sufficient statistics",
+            f"{self.points[0].samples:,} samples at each n. The guarantee of log loss holds with probability "
+            f"{1 - _DELTA:.0%}.",
             ("Excess loss of the classifier when it is wrong", "How often it is wrong"),
         )
         n = np.array([one.instance.n for one in self.points], dtype=np.float64)
@@ -206,12 +217,12 @@ class LeastSquares:
         guarantee = np.array([upper_bound(one.instance) for one in self.points])
         middle = len(n) // 2
         left.plot(n, excess, color=picture.SQUARECB, linewidth=2.6, marker="o", markersize=5)
-        picture.label(left, "least squares", (n[middle], excess[middle]), picture.SQUARECB, (8, 12))
+        picture.label(left, "least squares", (n[middle], excess[middle]), picture.SQUARECB, shift=(8, 12))
         left.plot(n, lower_bound(n), color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(left, "2⁻⁵/√n", (n[-1], float(lower_bound(n[-1:])[0])), picture.GREY, (-6, -12), "right")
+        picture.label(left, "2⁻⁵/√n", (n[-1], float(lower_bound(n[-1:])[0])), picture.GREY, shift=(-6, -12), ha="right")
         left.plot(n, guarantee, color=picture.FASTCB, linewidth=2.6)
         picture.label(
-            left, "log loss: at most this", (n[middle], guarantee[middle]), picture.FASTCB, (-12, -22), "right"
+            left, "log loss: at most this", (n[middle], guarantee[middle]), picture.FASTCB, shift=(-12, -22), ha="right"
         )
         picture.logarithmic(left)
         for share, color, name, shift in (
@@ -220,10 +231,10 @@ class LeastSquares:
         ):
             right.plot(n, share, color=color, linewidth=2.6, marker="o", markersize=5)
             picture.label(
-                right, f"{name}, {np.mean(share):.1%}", (n[middle], share[middle]), color, (0, shift), "center"
+                right, f"{name}, {np.mean(share):.1%}", (n[middle], share[middle]), color, shift=(0, shift), ha="center"
             )
         right.axhline(0.1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(right, "the theorem: 10% or more", (n[0], 0.1), picture.GREY, (4, 9))
+        picture.label(right, "the theorem: 10% or more", (n[0], 0.1), picture.GREY, shift=(4, 9))
         picture.logarithmic(right, y=False)
         right.set_ylim(-0.01, 0.3)
         right.yaxis.set_major_formatter("{x:.0%}")

@@ -208,20 +208,26 @@ class PerRound:
     def words(self) -> str:
         """What is seen."""
         sentences = [
-            "The two inequalities that turn a good regressor into low regret were attacked by a search over all predictions y, all truths f and all gamma "
-            "that the theorems allow. (All actions but the greedy one and the best one can be taken alike: the worst is the same for each of them.)"
+            "The two inequalities that turn a good regressor into low regret were attacked by a search over all "
+            "predictions y, all truths f and all gamma "
+            "that the theorems allow. (All actions but the greedy one and the best one can be taken alike: the worst "
+            "is the same for each of them.)"
         ]
         for one in self.inequalities:
             hardest = max((worst for (name, _), worst in self.worst.items() if name == one.name), key=lambda w: w.ratio)
             at = hardest.instance
             sentences.append(
-                f"For {one.name}, the left side reaches {hardest.ratio:.3f} of the right side with the paper's constants {one.bias:.0f} and {one.error:.0f}: both could be "
-                f"{one.bias * hardest.ratio:.2f} and {one.error * hardest.ratio:.2f}. Each alone could be {self.least_bias[one.name]:.2f} and {self.least_error[one.name]:.2f}, with the other one kept. "
-                f"The worst instance has {at.actions} actions, gamma = {shown(at.gamma / at.actions)} A, predictions {_three(at.y)} and truths {_three(at.f)} of the "
+                f"For {one.name}, the left side reaches {hardest.ratio:.3f} of the right side with the paper's "
+                f"constants {one.bias:.0f} and {one.error:.0f}: both could be "
+                f"{one.bias * hardest.ratio:.2f} and {one.error * hardest.ratio:.2f}. Each alone could be "
+                f"{self.least_bias[one.name]:.2f} and {self.least_error[one.name]:.2f}, with the other one kept. "
+                f"The worst instance has {at.actions} actions, gamma = {shown(at.gamma / at.actions)} A, predictions "
+                f"{_three(at.y)} and truths {_three(at.f)} of the "
                 "greedy action, the best one and the others."
             )
         sentences.append(
-            "So the proofs' constants are safe, not sharp, as the paper supposes where it asks for a strategy with better ones."
+            "So the proofs' constants are safe, not sharp, as the paper supposes where it asks for a strategy with "
+            "better ones."
         )
         return " ".join(sentences)
 
@@ -251,8 +257,9 @@ class PerRound:
         """The pairs of constants that just hold, beside the paper's."""
         figure, panels = picture.blank(
             self.title(),
-            "Pairs of constants with which the inequality just holds, by optimisation over all predictions, truths and gamma",
-            "regret of a round  ≤  c₁ (A/γ) · its loss (or reward)  +  c₂ γ · triangular discrimination.",
+            "Pairs of constants with which the inequality just holds, by optimisation over all predictions, truths "
+            "and gamma",
+            "regret of a round  ≤  c₁ (A/gamma) · its loss (or reward)  +  c₂ gamma · triangular discrimination.",
             [
                 f"{one.name.capitalize()}: the paper has c₁ = {one.bias:.0f}, c₂ = {one.error:.0f}"
                 for one in self.inequalities
@@ -264,12 +271,12 @@ class PerRound:
             for (actions, line), color, place in zip(lines.items(), colours, (2.5, 5.5), strict=False):
                 axes.plot(*line.T, color=color, linewidth=2.4)
                 at = int(np.abs(line[:, 0] - place).argmin())
-                picture.label(axes, f"A = {actions}", (line[at, 0], line[at, 1]), color, (0, -11), "center")
+                picture.label(axes, f"A = {actions}", (line[at, 0], line[at, 1]), color, shift=(0, -11), ha="center")
             most = lines[max(lines)]
             axes.fill_between(most[:, 0], most[:, 1], 12, color=picture.THIRD, alpha=0.08, linewidth=0)
             axes.text(1.6, 11.2, "the inequality holds", color=picture.THIRD, fontsize=11)
             axes.plot(one.bias, one.error, marker="*", markersize=17, color=picture.FASTCB, linestyle="none")
-            picture.label(axes, "the paper", (one.bias, one.error), picture.FASTCB, (10, 8))
+            picture.label(axes, "the paper", (one.bias, one.error), picture.FASTCB, shift=(10, 8))
             axes.set(xlim=(0, 12), ylim=(0, 12))
             picture.name_axes(axes, "c₁, the constant of exploring", "c₂, the constant of exploiting")
         return figure

@@ -1,4 +1,4 @@
-"""The common dress of the lab's pictures: the colours of the demo and the bake-off, and room for a title that says it."""
+"""The common dress of the lab's pictures, in the colours of the demo and the bake-off."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def name_axes(axes: Axes, x: str, y: str | None = None) -> None:
 
 
 def label(
-    axes: Axes, text: str, at: tuple[float, float], color: str, shift: tuple[float, float] = (6, 0), ha: str = "left"
+    axes: Axes, text: str, at: tuple[float, float], color: str, *, shift: tuple[float, float] = (6, 0), ha: str = "left"
 ) -> None:
     """A name right beside what it names, `shift` points from it."""
     axes.annotate(

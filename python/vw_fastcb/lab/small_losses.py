@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from vw_fastcb.lab import picture
 from vw_fastcb.lab.experiment import Experiment, Table, shown
@@ -36,7 +37,7 @@ def gamma_of_fastcb(lstar: float, oracle_regret: float) -> float:
 
 
 def gamma_of_squarecb(rounds: int, oracle_regret: float) -> float:
-    """Sqrt(A T / square-loss regret), which is at most twice the log-loss regret (the paper, details of experiments)."""
+    """Sqrt(A T / square-loss regret), which is at most twice the log-loss regret (the paper's appendix)."""
     return math.sqrt(ACTIONS * rounds / (2 * oracle_regret))
 
 
@@ -64,7 +65,7 @@ class SmallLosses:
         return math.log(self.functions)
 
     @property
-    def free(self) -> NDArrayBool:
+    def free(self) -> NDArray[np.bool_]:
         """The points at which FastCB's gamma is above its floor of 10 A."""
         return np.array([gamma_of_fastcb(one, self.oracle_regret) > 10 * ACTIONS for one in self.lstar])
 
@@ -101,15 +102,22 @@ class SmallLosses:
         """What is seen."""
         fast, square = self.by_lstar["FastCB"][0].mean(), self.by_lstar["SquareCB"][0].mean()
         return (
-            f"A class of {self.functions} functions, {ACTIONS} actions, the exact oracle (Vovk's aggregating algorithm), and each "
-            f"algorithm's gamma by its own theory. On the left, {self.rounds:,} rounds, and the loss of the best policy swept from "
-            f"{shown(self.lstar[0])} to {shown(self.lstar[-1])}. FastCB's regret grows as Lstar to the power of {interval(self.slope_by_lstar('FastCB'))}: "
-            f"the theory says 1/2. (The fit is over the points where gamma is above its floor of 10 A. Left of them FastCB saves even faster.) "
-            f"SquareCB's power is {interval(self.slope_by_lstar('SquareCB'))}: it pays for easy problems as for hard ones. "
+            f"A class of {self.functions} functions, {ACTIONS} actions, the exact oracle (Vovk's aggregating "
+            "algorithm), and each "
+            f"algorithm's gamma by its own theory. On the left, {self.rounds:,} rounds, and the loss of the best "
+            "policy swept from "
+            f"{shown(self.lstar[0])} to {shown(self.lstar[-1])}. FastCB's regret grows as Lstar to the power of "
+            f"{interval(self.slope_by_lstar('FastCB'))}: "
+            "the theory says 1/2. (The fit is over the points where gamma is above its floor of 10 A. Left of them "
+            "FastCB saves even faster.) "
+            f"SquareCB's power is {interval(self.slope_by_lstar('SquareCB'))}: it pays for easy problems as for hard "
+            "ones. "
             f"At the smallest Lstar FastCB's regret is {shown(fast)} and SquareCB's {shown(square)}. "
-            f"On the right, Lstar is {_FIXED:.0f} and the number of rounds grows. FastCB's power of T is {interval(self.slope_by_rounds('FastCB'))}, "
+            f"On the right, Lstar is {_FIXED:.0f} and the number of rounds grows. FastCB's power of T is "
+            f"{interval(self.slope_by_rounds('FastCB'))}, "
             f"SquareCB's {interval(self.slope_by_rounds('SquareCB'))}. "
-            f"The bound of the theorem, 40 sqrt(Lstar A Reg) + 600 A Reg, is never crossed: it is {shown(self.margin())} times the regret or more, in each of "
+            "The bound of the theorem, 40 sqrt(Lstar A Reg) + 600 A Reg, is never crossed: it is "
+            f"{shown(self.margin())} times the regret or more, in each of "
             f"{self.by_lstar['FastCB'].size + self.by_rounds['FastCB'].size} runs. "
             f"The oracle's own regret was at most {self.oracle_excess:.3f}, and log N is {self.oracle_regret:.3f}."
         )
@@ -155,8 +163,10 @@ class SmallLosses:
         runs = self.by_lstar["FastCB"].shape[1]
         figure, (left, right) = picture.blank(
             self.title(),
-            f"{self.functions} functions, {ACTIONS} actions, the exact oracle for finite classes; each gamma by its own theory",
-            f"Mean regret of {runs} runs. Dashed: the theorem's bound for FastCB, which no run crossed. Both axes are logarithmic.",
+            f"{self.functions} functions, {ACTIONS} actions, the exact oracle for finite classes; each gamma by its "
+            "own theory",
+            f"Mean regret of {runs} runs. Dashed: the theorem's bound for FastCB, which no run crossed. Both axes are "
+            "logarithmic.",
             (f"Regret after {self.rounds:,} rounds", f"Regret with Lstar = {_FIXED:.0f}"),
         )
         for axes, places, regrets, slopes in (
@@ -165,7 +175,7 @@ class SmallLosses:
         ):
             limits = bound(places if axes is left else np.full(len(places), _FIXED), self.oracle_regret)
             axes.plot(places, limits, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-            picture.label(axes, "bound", (places[0], limits[0]), picture.GREY, (2, 9))
+            picture.label(axes, "bound", (places[0], limits[0]), picture.GREY, shift=(2, 9))
             for name, color in (("FastCB", picture.FASTCB), ("SquareCB", picture.SQUARECB)):
                 means = regrets[name].mean(axis=1)
                 axes.plot(places, means, color=color, linewidth=2.6, marker="o", markersize=5)
@@ -173,16 +183,18 @@ class SmallLosses:
                 text = f"{name}, slope {slopes(name)[0]:.2f}"
                 shift = (8, -18) if name == "FastCB" else (-10, 14)
                 picture.label(
-                    axes, text, (places[middle], means[middle]), color, shift, "left" if name == "FastCB" else "center"
+                    axes,
+                    text,
+                    (places[middle], means[middle]),
+                    color,
+                    shift=shift,
+                    ha="left" if name == "FastCB" else "center",
                 )
             picture.logarithmic(axes)
             axes.set_ylim(None, 2.5 * limits.max())
         picture.name_axes(left, "Lstar, the loss of the best policy")
         picture.name_axes(right, "T, the number of rounds")
         return figure
-
-
-NDArrayBool = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def compute(

@@ -90,11 +90,17 @@ class SmallRewards:
         """What is seen."""
         (loss_gain, loss_at), (square_gain, square_at) = self.gains()[LOSS], self.gains()[SQUARECB]
         return (
-            f"The same game with rewards: the best action earns a reward with a chance from {shown(self.rstar[0] / self.rounds)} to {shown(self.rstar[-1] / self.rounds)}, the other one half as often, "
-            f"over {self.rounds:,} rounds. The rule for rewards has a regret that grows as Rstar to the power of {interval(self.slope())}, where its gamma is above its floor of 4 A. "
-            f"It never crosses the bound that follows from its per-round inequality, 12 sqrt(5 Rstar A Reg) + 160 A Reg, which is {shown(self.margin())} times the regret or more. "
-            f"The rule for losses, to which all of these problems are hard because nearly every round costs 1, has up to {loss_gain:.1f} times the regret (at Rstar = {shown(loss_at)}), "
-            f"SquareCB up to {square_gain:.1f} times (at {shown(square_at)}). With the rarest rewards all are close together: there is next to nothing to lose."
+            "The same game with rewards: the best action earns a reward with a chance from "
+            f"{shown(self.rstar[0] / self.rounds)} to {shown(self.rstar[-1] / self.rounds)}, the other one half as "
+            "often, "
+            f"over {self.rounds:,} rounds. The rule for rewards has a regret that grows as Rstar to the power of "
+            f"{interval(self.slope())}, where its gamma is above its floor of 4 A. "
+            "It never crosses the bound that follows from its per-round inequality, 12 sqrt(5 Rstar A Reg) + 160 A "
+            f"Reg, which is {shown(self.margin())} times the regret or more. "
+            "The rule for losses, to which all of these problems are hard because nearly every round costs 1, has up "
+            f"to {loss_gain:.1f} times the regret (at Rstar = {shown(loss_at)}), "
+            f"SquareCB up to {square_gain:.1f} times (at {shown(square_at)}). With the rarest rewards all are close "
+            "together: there is next to nothing to lose."
         )
 
     def table(self) -> Table:
@@ -119,13 +125,15 @@ class SmallRewards:
         runs = self.regrets[REWARD].shape[1]
         figure, (axes,) = picture.blank(
             self.title(),
-            f"{self.functions} functions, {ACTIONS} actions, {self.rounds:,} rounds, the exact oracle for finite classes; each gamma by its own theory",
-            f"Mean regret of {runs} runs. Dashed: the bound for FastCB's rule for rewards, which no run crossed. Both axes are logarithmic.",
+            f"{self.functions} functions, {ACTIONS} actions, {self.rounds:,} rounds, the exact oracle for finite "
+            "classes; each gamma by its own theory",
+            f"Mean regret of {runs} runs. Dashed: the bound for FastCB's rule for rewards, which no run crossed. Both "
+            "axes are logarithmic.",
             ("Regret",),
         )
         limits = bound(self.rstar, self.oracle_regret)
         axes.plot(self.rstar, limits, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(axes, "bound", (self.rstar[0], limits[0]), picture.GREY, (2, 9))
+        picture.label(axes, "bound", (self.rstar[0], limits[0]), picture.GREY, shift=(2, 9))
         at = len(self.rstar) // 2
         for name, color, shift in (
             (LOSS, picture.FIFTH, (10, -14)),
@@ -135,7 +143,9 @@ class SmallRewards:
             means = self.regrets[name].mean(axis=1)
             axes.plot(self.rstar, means, color=color, linewidth=2.6, marker="o", markersize=5)
             text = f"{name}, slope {self.slope()[0]:.2f}" if name == REWARD else name
-            picture.label(axes, text, (self.rstar[at], means[at]), color, shift, "left" if shift[0] > 0 else "right")
+            picture.label(
+                axes, text, (self.rstar[at], means[at]), color, shift=shift, ha="left" if shift[0] > 0 else "right"
+            )
         picture.logarithmic(axes)
         picture.name_axes(axes, "Rstar, the reward of the best policy")
         return figure
@@ -155,7 +165,7 @@ def compute(
     rounds, runs, functions, points = (2**14, 8, 2, 7) if quick else (2**20, 10, 4, 9)
     oracle_regret = math.log(functions)
     rstar = rounds * np.geomspace(_MOST * (1e-2 if quick else 1e-4), _MOST, points)
-    setups = {
+    setups: dict[str, list[tuple[float, Rule]]] = {
         REWARD: [(gamma_of_rewards(one, oracle_regret), rule) for one in rstar],
         LOSS: [(gamma_of_fastcb(rounds - one, oracle_regret), fastcb_losses_of_rewards) for one in rstar],
         SQUARECB: [(gamma_of_squarecb(rounds, oracle_regret), squarecb_rewards) for one in rstar],
