@@ -143,6 +143,6 @@ def compute(seed: int = 0, quick: bool = False, *, objective: str = "reward") ->
 EXPERIMENT = Experiment(
     "clicks",
     "the objective for small rewards against the one for small losses, on clicks of 0.1% to 5%",
-    "Extensions: small rewards, for the click-through rates that the paper names",
+    "Appendix C: small rewards, at click-through rates",
     compute,
 )

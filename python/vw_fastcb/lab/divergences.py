@@ -196,6 +196,6 @@ def _multinomial(rng: np.random.Generator, count: int) -> float:
 EXPERIMENT = Experiment(
     "divergences",
     "triangular discrimination against KL, squared Hellinger distance and squared error",
-    "Eq. (Pinsker-type inequality), Propositions 1 and 3 to 5",
+    "Propositions 1, 3, 4 and 5",
     compute,
 )

@@ -278,6 +278,6 @@ def compute(seed: int = 0, quick: bool = False, *, first_order: Loss = log_loss)
 EXPERIMENT = Experiment(
     "least-squares",
     "least squares against log loss as plug-in classifiers, on the paper's lower-bound instance",
-    "Theorem 2 (failure of least squares) and the theorem on plug-in classification with log loss",
+    "Theorems 2 and 3, Proposition 2",
     compute,
 )

@@ -323,6 +323,6 @@ def _three(values: Sequence[float]) -> str:
 EXPERIMENT = Experiment(
     "per-round",
     "the worst case of the per-round inequalities, and how far their constants are from tight",
-    "Theorem 3 (first-order per-round inequality) and the theorem for small rewards",
+    "Theorems 4 and 7",
     compute,
 )

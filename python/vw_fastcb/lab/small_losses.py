@@ -251,6 +251,6 @@ def compute(
 EXPERIMENT = Experiment(
     "small-losses",
     "regret against the loss of the best policy: sqrt(Lstar) for FastCB, sqrt(T) for SquareCB",
-    "Theorem 1 (main theorem) and the example of finite classes",
+    "Theorem 1 and Example 1",
     compute,
 )

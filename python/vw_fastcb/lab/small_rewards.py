@@ -188,6 +188,6 @@ def compute(
 EXPERIMENT = Experiment(
     "small-rewards",
     "regret against the reward of the best policy: sqrt(Rstar) for the rule for rewards",
-    "Extensions: small rewards",
+    "Appendix C: small rewards",
     compute,
 )
