@@ -432,7 +432,7 @@ class Bandit:
     def _gamma(self, rounds: int) -> float:
         if self._rule == "greedy":
             return math.inf
-        return self._settings.gamma_scale * float(rounds) ** self._settings.gamma_exponent
+        return self._settings.gamma_scale * math.pow(rounds, self._settings.gamma_exponent)
 
     def _predict(self, oracle: Oracle, context: Any) -> _Array:
         """What the oracle says, checked: it may come from anywhere."""

@@ -226,12 +226,19 @@ def _readable(features: Any) -> Any:
         return None
     if isinstance(features, dict):
         return {str(name): _plain(value) for name, value in features.items()}
-    if isinstance(features, tuple):
+    if isinstance(features, tuple) and all(isinstance(one, np.ndarray) for one in features):
         values, columns = features
         return {str(column): _plain(value) for column, value in zip(columns.tolist(), values.tolist(), strict=True)}
     if isinstance(features, list):
         return [_readable(one) for one in features]
-    return [_readable(row) for row in features] if features.ndim == 2 else [_plain(value) for value in features]
+    if isinstance(features, np.ndarray):
+        return [_readable(row) for row in features] if features.ndim == 2 else [_plain(value) for value in features]
+    if isinstance(features, (int, float, np.integer, np.floating)):
+        return _plain(features)
+    raise TypeError(
+        f"the decision's features are a {type(features).__name__}; expected numbers, or names and values, for JSON. "
+        "Pickle the decision instead."
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -245,7 +252,7 @@ def _plain(value: Any) -> Any:
 
 def _features(given: Any, what: str) -> Any:
     """Features that JSON brought: a list of numbers, a dictionary, or lists of these for several actions."""
-    if given is None or isinstance(given, dict):
+    if given is None or isinstance(given, dict) or _is_number(given):
         return given
     if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
         return given

@@ -84,6 +84,8 @@ def observed_value(noun: str, value: Any, cost: Any, reward: Any) -> Any:
 def cost_table(settings: Settings, targets: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The cost of every action of every event, one after another, from right actions or from costs or rewards."""
     total = int(counts.sum())
+    if len(counts) == 0 and np.size(targets) == 0:
+        return np.zeros(0)
     even = len(counts) > 0 and bool((counts == counts[0]).all())
     if isinstance(targets, (list, tuple)) and not even and len(targets) and np.ndim(targets[0]) == 1:
         return costs_of(settings, _joined(targets, counts), (total,))

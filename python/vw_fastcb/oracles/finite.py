@@ -135,4 +135,4 @@ def _checked_prior(prior: ArrayLike | None, count: int) -> NDArray[np.float64]:
     weights = np.asarray(prior, dtype=np.float64)
     if weights.shape != (count,) or not np.isfinite(weights).all() or not (weights > 0).all():
         raise ValueError(f"prior is {prior!r}; expected {count} finite numbers above 0, one for each function.")
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())

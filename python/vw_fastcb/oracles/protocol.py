@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from vw_fastcb.learner.settings import is_whole
 
+_MOST_WEIGHT = float(np.finfo(np.float32).max)  # as in the engine
+
 
 @runtime_checkable
 class Oracle(Protocol):
@@ -59,7 +61,7 @@ def checked_event(action: Any, n_actions: int, loss: Any, weight: Any) -> tuple[
     y, c = _number(loss), _number(weight)
     if y is None or not 0 <= y <= 1:
         raise ValueError(f"the loss is {loss!r}; expected a number in [0, 1].")
-    if c is None or not 0 <= c <= np.finfo(np.float32).max:
+    if c is None or not 0 <= c <= _MOST_WEIGHT:
         raise ValueError(f"the weight is {weight!r}; expected a finite number, 0 or larger (in float32).")
     return int(action), y, c
 
