@@ -121,12 +121,14 @@ class Search:
         inequality: Which one.
         seed: Of all searches.
         starts: How many, for each question, and from how many of all points the last search begins.
+        steps: How many the last search may take.
     """
 
-    def __init__(self, inequality: Inequality, seed: Sequence[int], starts: int) -> None:
+    def __init__(self, inequality: Inequality, seed: Sequence[int], starts: int, steps: int) -> None:
         self._inequality = inequality
         self._seeds = np.random.default_rng(seed)
         self._starts = starts
+        self._steps = steps
         self._found: list[Array] = []
 
     def explore(self, actions: int, ratio: Ratio) -> None:
@@ -156,7 +158,7 @@ class Search:
                 lambda point: -float(self._ratios(actions, ratio, point[None])[0]),
                 start,
                 method="Nelder-Mead",
-                options={"maxiter": 10 * _GENERATIONS, "xatol": 1e-9, "fatol": 1e-12},
+                options={"maxiter": self._steps, "xatol": 1e-9, "fatol": 1e-12},
             )
             for start in promising
         ]
@@ -290,7 +292,7 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
         quick: Fewer numbers of actions and shorter searches.
         rule: The allocation for losses; another one shows that the inequality depends on it.
     """
-    many, starts = ((2, 5), 1) if quick else ((2, 3, 5, 10, 20, 50), 4)
+    many, starts, steps = ((2, 5), 1, 60) if quick else ((2, 3, 5, 10, 20, 50), 4, 400)
     drawn = (many[0], many[-1])
     proportions = np.tan(np.linspace(0.02, 0.98, 2 if quick else 15) * math.pi / 2)
     both = inequalities(rule)
@@ -298,7 +300,7 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
     least_bias, least_error = {}, {}
     frontier: dict[tuple[str, int], Array] = {}
     for number, one in enumerate(both):
-        search = Search(one, [seed, number], starts)
+        search = Search(one, [seed, number], starts, steps)
         questions = [scaled(one.bias, one.error), bias_alone(one.error), error_alone(one.bias)]
         for actions in many:
             for ratio in questions:
