@@ -14,6 +14,7 @@ from vw_fastcb import FastCB
 GREEDY = {"gamma_scale": 1e12, "gamma_exponent": 0}
 RULES: dict[str, dict[str, Any]] = {
     "FastCB": {},
+    "FastCB, epochs": {"vw_args": "--fastcb_gamma epochs"},
     "FastCB, small rewards": {"objective": "reward"},
     "SquareCB's rule": {"allocation": "igw"},
     "greedy": GREEDY,
@@ -23,6 +24,7 @@ ORACLES: dict[str, dict[str, Any]] = {
     "newton": {},
     "newton, memory 2000": {"vw_args": "--fastcb_memory 2000"},
     "gd, step 3": {"learning_rate": 3},
+    "gd, step 0.5": {"learning_rate": 0.5},
 }
 
 

@@ -33,6 +33,8 @@ UNTUNED = {
     "greedy.N": f"{NEWTON} {GREEDY}",
     "FastCB.N, gamma 10 t^0.5": f"{NEWTON} --gamma_scale 10 --gamma_exponent 0.5",
     "FastCB.N, gamma 200 t^0.25": f"{NEWTON} --gamma_scale 200 --gamma_exponent 0.25",
+    "FastCB.N, epochs": f"{NEWTON} --fastcb_gamma epochs",
+    "FastCB.N, epochs, regret 1": f"{NEWTON} --fastcb_gamma epochs --fastcb_regret 1",
     "FastCB.L, step 0.5": "",
     "FastCB.L, step 3": "--learning_rate 3",
     "SquareCB.L, step 3": "--learning_rate 3 --fastcb_allocation igw",

@@ -9,40 +9,22 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from callgrind import count_instructions
 from report import table, write_result
 
 from vw_fastcb.datasets import load_keel
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "vw-fastcb"
 SHORT, LONG = 500, 3000
-
-
-def count_instructions(arguments: Iterable[object]) -> int:
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [
-            "valgrind",
-            "--tool=callgrind",
-            f"--callgrind-out-file={scratch}/out",
-            str(PROGRAM),
-            "--quiet",
-            "--onethread",
-        ]
-        result = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
-    counted = re.search(r"Collected : (\d+)", result.stderr)
-    if result.returncode != 0 or counted is None:
-        sys.exit(f"callgrind failed on {' '.join(map(str, arguments))}:\n{result.stdout}{result.stderr}")
-    return int(counted[1])
 
 
 def instructions_per_round(
@@ -53,7 +35,7 @@ def instructions_per_round(
         for rounds in (short, long):
             data = Path(scratch) / f"{rounds}.vw"
             write(data, rounds)
-            counts.append(count_instructions([*flags.split(), "-d", data]))
+            counts.append(count_instructions([PROGRAM, "--quiet", "--onethread", *flags.split(), "-d", data]))
     return (counts[1] - counts[0]) / (long - short)
 
 

@@ -9,18 +9,17 @@ process that decides and learns, against one that only holds the same arrays.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from callgrind import count_instructions
 from report import table, write_result
 
 from vw_fastcb import FastCB
@@ -73,27 +72,11 @@ def play(what: str, actions: int, form: str, calls: int) -> None:
         bandit.partial_fit(np.tile(context, (calls, 1)), chosen, np.full(calls, 0.5), action_features=features)
 
 
-def count_instructions(*arguments: object) -> int:
-    with tempfile.TemporaryDirectory() as scratch:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", sys.executable, __file__]
-        # Without its random hashes, Python starts with nearly the same instructions each time.
-        result = subprocess.run(
-            [*command, "--play", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
-        )
-    counted = re.search(r"Collected : (\d+)", result.stderr)
-    if result.returncode != 0 or counted is None:
-        sys.exit(f"callgrind failed on {arguments}:\n{result.stdout}{result.stderr}")
-    return int(counted[1])
-
-
 def instructions(what: str, actions: int, form: str, short: int, long: int) -> float:
     """Of one call."""
+    command = [sys.executable, __file__, "--play", what, actions, form]
     with ThreadPoolExecutor(usable_cores()) as pool:
-        few, many = pool.map(lambda calls: count_instructions(what, actions, form, calls), (short, long))
+        few, many = pool.map(lambda calls: count_instructions([*command, calls]), (short, long))
     return (many - few) / (long - short)
 
 

@@ -88,6 +88,14 @@ void sigmoids(const float* logits, size_t count, double* probabilities)
   std::copy_n(last_probabilities, count - whole, probabilities + whole);
 }
 
+double power_of_two_above(double number) { return std::exp2(std::ceil(std::log2(std::max(1., number)))); }
+
+double epochs_gamma(double loss, double regret, size_t actions)
+{
+  const auto count = static_cast<double>(actions);
+  return std::max(std::sqrt(count * power_of_two_above(loss) / (3. * regret)), 10. * count);
+}
+
 double power_gamma(double scale, double exponent, uint64_t rounds)
 {
   const auto t = static_cast<double>(rounds);

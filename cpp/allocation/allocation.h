@@ -23,6 +23,14 @@ void sigmoids(const float* logits, size_t count, double* probabilities);
 // uniform pmf, unless the exponent is 0 (a constant gamma).
 double power_gamma(double scale, double exponent, uint64_t rounds);
 
+// The theory's choice, max(sqrt(A L / (3 regret)), 10 A), where the best policy's loss is not known: for L the
+// learner's own loss so far is taken, rounded up to a power of two, so that gamma changes when an epoch ends and at no
+// other time. `regret` is the regressor's, under log loss. For rewards, the reward so far takes the place of the loss.
+double epochs_gamma(double loss, double regret, size_t actions);
+
+// The smallest power of two that is not below `number`; at least 1.
+double power_of_two_above(double number);
+
 // p_a = y_b / (A y_b + gamma (y_a - y_b)) with b = argmin y. `losses` and `pmf` may be the same array.
 void reweighted_igw(const double* losses, size_t count, double gamma, double* pmf);
 

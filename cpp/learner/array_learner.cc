@@ -338,7 +338,7 @@ array_learner::outcome array_learner::play(
   return played;
 }
 
-double array_learner::gamma() const { return _oracle->gamma(); }
+double array_learner::gamma() const { return _oracle->gamma(_logits.size()); }
 
 uint64_t array_learner::events() const { return _oracle->events(); }
 

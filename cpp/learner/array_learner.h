@@ -87,7 +87,7 @@ public:
   };
   outcome play(const feature_rows& contexts, const action_sets& actions, size_t row, double draw, const float* costs);
 
-  double gamma() const;
+  double gamma() const;  // of the last prediction
   uint64_t events() const;
   void save(const std::string& path);
 

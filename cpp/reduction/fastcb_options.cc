@@ -63,8 +63,15 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
       .add(make_option("fastcb_gamma", _gamma)
               .keep()
               .default_value("power")
-              .one_of({"power"})
-              .help("Schedule of gamma: power of the number of events learned"))
+              .one_of({"power", "epochs"})
+              .help("Schedule of gamma: a power of the number of events learned, or the theory's choice in epochs that "
+                    "end when the learner's own loss has doubled"))
+      .add(make_option("fastcb_regret", _regret)
+              .keep()
+              .allow_override()
+              .default_value(0.f)
+              .help("With --fastcb_gamma epochs: a bound on the regressor's regret under log loss; 0 takes [number of "
+                    "weights] * log [events learned], of --fastcb_oracle newton"))
       .add(make_option("fastcb_oracle", _oracle)
               .keep()
               .default_value("gd")
@@ -124,7 +131,7 @@ option_group_definition fastcb_options::fixed_group()
 
 void fastcb_options::choose_gamma(options_i& options)
 {
-  if (!second_order()) { return; }
+  if (!second_order() || epochs()) { return; }
   const std::pair<const char*, float*> by_evidence[] = {
       {"gamma_scale", &_gamma_scale}, {"gamma_exponent", &_gamma_exponent}};
   const float values[] = {50.f, .4f};
@@ -172,6 +179,18 @@ void fastcb_options::check_values(const options_i& options) const
     require(second_order() || !options.was_supplied(flag),
         std::string("--") + flag + " is a flag of --fastcb_oracle newton. Give both, or neither.");
   }
+  for (const char* flag : {"gamma_scale", "gamma_exponent"})
+  {
+    require(!epochs() || !options.was_supplied(flag),
+        std::string("--") + flag + " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
+  }
+  require(epochs() || !options.was_supplied("fastcb_regret"),
+      "--fastcb_regret is a flag of --fastcb_gamma epochs. Give both, or neither.");
+  require(std::isfinite(_regret) && _regret >= 0.f,
+      "--fastcb_regret is " + number(_regret) + "; it must be a finite number above 0, or 0 for an estimate.");
+  require(!epochs() || second_order() || _regret > 0.f,
+      "--fastcb_gamma epochs needs a bound on the regressor's regret, and none is known for VW's own. Add "
+      "--fastcb_regret with yours, or --fastcb_oracle newton.");
   require(_capacity <= MOST_CAPACITY, "--fastcb_capacity is " + std::to_string(_capacity) + "; it must be at most " +
                                           std::to_string(MOST_CAPACITY) + ".");
   require(std::isfinite(_memory) && (_memory == 0.f || _memory >= 1.f),

@@ -22,6 +22,8 @@ struct fastcb_options
   bool for_rewards() const { return _objective == "reward"; }
   bool plain_igw() const { return _allocation == "igw"; }
   bool second_order() const { return _oracle == "newton"; }
+  bool epochs() const { return _gamma == "epochs"; }
+  double regret() const { return _regret; }
   uint32_t capacity() const { return _capacity; }
   double memory() const { return _memory; }
 
@@ -52,6 +54,7 @@ private:
   std::string _objective;
   std::string _allocation;
   std::string _gamma;
+  float _regret = 0.f;
   std::string _oracle;
   uint32_t _capacity = 0;
   float _memory = 0.f;

@@ -1,6 +1,6 @@
-// Model merging, the same for both front doors: the numbers of learned events add up, the second-order oracle puts
-// together what was learned, and the note is that of the first
-// model (merging asks for models that were made alike).
+// Model merging, the same for both front doors: the numbers of learned events and their losses add up, the second-order
+// oracle puts together what was learned, and the note is that of the first model (merging asks for models that were
+// made alike).
 #pragma once
 
 #include "oracle.h"
@@ -22,8 +22,14 @@ struct merging
   static void merge(const std::vector<float>&, const std::vector<const Data*>& models, Data& merged)
   {
     uint64_t sum = 0;
-    for (const auto* model : models) { sum += events(*model); }
+    double losses = 0.;
+    for (const auto* model : models)
+    {
+      sum += events(*model);
+      losses += of(*model).loss();
+    }
     oracle_of(merged).set_events(sum);
+    oracle_of(merged).set_loss(losses);
     if (!models.empty()) { oracle_of(merged).set_note(of(*models[0]).note()); }
     if (auto* newton = oracle_of(merged).newton())
     {
@@ -36,6 +42,7 @@ struct merging
   {
     if (auto* newton = oracle_of(sum).newton()) { newton->add(*of(base).newton(), *of(delta).newton()); }
     oracle_of(sum).set_events(events(base) + events(delta));
+    oracle_of(sum).set_loss(of(base).loss() + of(delta).loss());
     oracle_of(sum).set_note(of(base).note().empty() ? of(delta).note() : of(base).note());
   }
   static void subtract(const Data& model, const Data& base, Data& delta)
@@ -47,6 +54,7 @@ struct merging
     }
     if (auto* newton = oracle_of(delta).newton()) { newton->subtract(*of(model).newton(), *of(base).newton()); }
     oracle_of(delta).set_events(events(model) - events(base));
+    oracle_of(delta).set_loss(of(model).loss() - of(base).loss());
     oracle_of(delta).set_note(of(model).note());
   }
 };

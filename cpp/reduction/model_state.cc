@@ -25,11 +25,12 @@ namespace
 {
 // What every block begins with: these six letters, the version of its format in two digits, and since format 3 the
 // version of the package that wrote it. Later formats keep to this, so that earlier packages can say what they found.
-// Since format 4 a note follows the block, and in format 5 what the second-order oracle knows. Other models are still
-// written in format 4, which earlier packages read.
+// Since format 4 a note follows the block, in format 5 what the second-order oracle knows, and in format 6 the loss so
+// far. A model is written in the earliest format that has what it needs, which earlier packages read.
 constexpr const char* MAGIC = "fastcb";
 constexpr size_t MAGIC_LENGTH = 6;
-constexpr int FORMAT = 5;
+constexpr int FORMAT = 6;
+constexpr int FORMAT_WITHOUT_LOSS = 5;
 constexpr int FORMAT_WITHOUT_ORACLE = 4;
 constexpr int FORMAT_WITHOUT_NOTE = 3;
 constexpr int FORMAT_WITHOUT_VERSION = 2;  // of version 0.1
@@ -93,7 +94,10 @@ uint64_t seal_of(
   const auto start = fnv1a(version.data(), length == 0 ? 0 : version.size());
   const auto with_fields = fnv1a(fields, offsetof(state_block, seal), start);
   const auto with_note = fnv1a(state.note.data(), state.note.size(), with_fields);
-  return fnv1a(bytes.data(), bytes.size(), fnv1a(state.oracle.data(), state.oracle.size(), with_note));
+  const auto with_oracle = fnv1a(state.oracle.data(), state.oracle.size(), with_note);
+  const auto loss = state.loss.value_or(0.);
+  const auto with_loss = fnv1a(reinterpret_cast<const char*>(&loss), state.loss ? sizeof(loss) : 0, with_oracle);
+  return fnv1a(bytes.data(), bytes.size(), with_loss);
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -205,7 +209,8 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   }
   model_state state;
   if (!whole || !read_into(io, block) || (format > FORMAT_WITHOUT_NOTE && !read_text(io, state.note)) ||
-      (format > FORMAT_WITHOUT_ORACLE && !read_text(io, state.oracle)))
+      (format > FORMAT_WITHOUT_ORACLE && !read_text(io, state.oracle)) ||
+      (format > FORMAT_WITHOUT_LOSS && !read_into(io, state.loss.emplace())))
   {
     THROW(
         "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
@@ -243,12 +248,13 @@ void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_b
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
   block.seal = seal_of(this_version(), block, state, bytes);
-  const bool has_oracle = !state.oracle.empty();
-  write(io, start_of(has_oracle ? FORMAT : FORMAT_WITHOUT_ORACLE));
+  const int format = state.loss ? FORMAT : state.oracle.empty() ? FORMAT_WITHOUT_ORACLE : FORMAT_WITHOUT_LOSS;
+  write(io, start_of(format));
   write(io, this_version());
   write(io, block);
   write_text(io, state.note);
-  if (has_oracle) { write_text(io, state.oracle); }
+  if (format > FORMAT_WITHOUT_ORACLE) { write_text(io, state.oracle); }
+  if (state.loss) { write(io, *state.loss); }
 }
 }  // namespace
 

@@ -1,12 +1,13 @@
 // What the reduction adds to a VW model file: how many events were learned or had no label, a note of those who made
-// it, the second-order oracle, and a seal over all this and everything the learners below it write, so that a truncated
-// or foreign file is an error and never a silent start.
+// it, the second-order oracle, the loss so far, and a seal over all this and everything the learners below it write, so
+// that a truncated or foreign file is an error and never a silent start.
 #pragma once
 
 #include "vw/core/learner_fwd.h"
 #include "vw/core/vw_fwd.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace vw_fastcb
@@ -20,8 +21,9 @@ struct event_counts
 struct model_state
 {
   event_counts counts;
-  std::string note;    // what the package that made the model wants to find again
-  std::string oracle;  // what the second-order oracle knows; empty with VW's own regressor
+  std::string note;            // what the package that made the model wants to find again
+  std::string oracle;          // what the second-order oracle knows; empty with VW's own regressor
+  std::optional<double> loss;  // of all learned events, where gamma depends on it
 };
 
 // Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.

@@ -101,6 +101,8 @@ oracle::oracle(const fastcb_options& options, VW::workspace& all)
     , _range(options.min_cost(), options.max_cost())
     , _gamma_scale(options.gamma_scale())
     , _gamma_exponent(options.gamma_exponent())
+    , _epochs(options.epochs())
+    , _regret(options.regret())
     , _epsilon(options.epsilon())
     , _second_order(options.second_order())
     , _capacity(options.capacity())
@@ -339,7 +341,7 @@ void oracle::learn(VW::example& ec, float cost, size_t slot)
     with_interactions(ec, [&] { _newton->learn(ec, slot, _regressor->feature_width_below, outcome); });
   }
   else { _regressor->learn(ec, slot); }  // the scorer would compute a loss and a link that nothing uses
-  ++_events;
+  count_event(ec.l.simple.label);
 }
 
 void oracle::see_action(const VW::example* shared, VW::example& action)
@@ -368,7 +370,13 @@ void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
     _regressor->update(ec, slot);
   }
   else { _regressor->learn(ec, slot); }
+  count_event(ec.l.simple.label);
+}
+
+void oracle::count_event(float outcome)
+{
   ++_events;
+  _loss += outcome;
 }
 
 bool oracle::can_learn_from(const VW::example& ec) const
@@ -389,28 +397,42 @@ bool oracle::prepare_to_learn(VW::example& ec, float cost)
   return true;
 }
 
-double oracle::gamma() const { return power_gamma(_gamma_scale, _gamma_exponent, _events); }
+double oracle::gamma(size_t actions) const
+{
+  if (_epochs) { return epochs_gamma(_loss, regret(), actions); }
+  return power_gamma(_gamma_scale, _gamma_exponent, _events);
+}
+
+double oracle::regret() const
+{
+  if (_regret > 0.) { return _regret; }
+  const auto& block = _newton->block();
+  const auto weights = static_cast<double>(std::max(size_t{1}, block.slots().size()) * block.columns());
+  return weights * std::log(1. + power_of_two_above(static_cast<double>(_events)));
+}
 
 void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
 {
   const size_t count = logits.size();
+  const double greediness = gamma(count);
   _predictions.resize(count);
   sigmoids(logits.data(), count, _predictions.data());
   if (_plain_igw && _for_rewards)
   {
     // The rule expects losses.
     std::transform(_predictions.begin(), _predictions.end(), pmf.begin(), [](double y) { return 1. - y; });
-    igw(pmf.data(), count, gamma(), pmf.data());
+    igw(pmf.data(), count, greediness, pmf.data());
   }
-  else if (_plain_igw) { igw(_predictions.data(), count, gamma(), pmf.data()); }
-  else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, gamma(), pmf.data()); }
-  else { reweighted_igw(_predictions.data(), count, gamma(), pmf.data()); }
+  else if (_plain_igw) { igw(_predictions.data(), count, greediness, pmf.data()); }
+  else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, greediness, pmf.data()); }
+  else { reweighted_igw(_predictions.data(), count, greediness, pmf.data()); }
   enforce_floor(pmf.data(), count, _epsilon);
 }
 
 void oracle::continue_from(const oracle& other)
 {
   _events = other._events;
+  _loss = other._loss;
   _unlabelled_before = other._unlabelled_before;
   _note = other._note;
   if (_newton) { _newton->continue_from(*other._newton); }
@@ -422,6 +444,7 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   model_state state;
   state.counts = {_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
   state.note = _note;
+  if (_epochs) { state.loss = _loss; }
   if (_newton)
   {
     state.oracle = _newton->bytes();
@@ -432,6 +455,14 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   if (!read) { return; }
   _events = state.counts.events;
   _note = state.note;
+  if (_epochs && io.num_files() > 0)
+  {
+    if (!state.loss)
+    {
+      THROW("the model was made with --fastcb_gamma power and does not know its loss. Leave --fastcb_gamma out.");
+    }
+    _loss = *state.loss;
+  }
   if (_newton && io.num_files() > 0)
   {
     if (state.oracle.empty())

@@ -71,7 +71,8 @@ public:
   // The predictions that to_pmf last used, in the same order: losses or rewards in [0,1].
   const std::vector<double>& predictions() const { return _predictions; }
 
-  double gamma() const;
+  // Where gamma has epochs, it depends on the number of actions.
+  double gamma(size_t actions) const;
 
   size_t observed_action(const VW::multi_ex& actions) const { return vw_fastcb::observed_action(actions, _range); }
   size_t observed_action(const VW::example& ec, uint32_t count) const
@@ -81,9 +82,11 @@ public:
 
   void save_load(VW::io_buf& io, bool read, bool text);
 
-  // Model merging: the numbers of learned events add up.
+  // Model merging: the numbers of learned events add up, and so does the loss.
   uint64_t events() const { return _events; }
   void set_events(uint64_t events) { _events = events; }
+  double loss() const { return _loss; }
+  void set_loss(double loss) { _loss = loss; }
 
   // Takes over what another one has counted, as saving and loading would.
   void continue_from(const oracle& other);
@@ -99,6 +102,7 @@ public:
 private:
   // Puts the label into the example; false if there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
+  void count_event(float outcome);
 
   // Whether _split_scorer can replace the regressor.
   bool can_split(const VW::multi_ex& actions) const;
@@ -123,6 +127,9 @@ private:
 
   void set_up_newton(const VW::config::options_i& options);
 
+  // A bound on what the regressor loses under log loss: what was given, or an estimate.
+  double regret() const;
+
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
@@ -139,6 +146,8 @@ private:
   cost_range _range;
   double _gamma_scale;
   double _gamma_exponent;
+  bool _epochs;
+  double _regret;
   double _epsilon;
   bool _second_order;
   size_t _capacity;
@@ -146,6 +155,7 @@ private:
   bool _for_rewards;
   bool _plain_igw;
   uint64_t _events = 0;
+  double _loss = 0.;  // of the learned events, in [0,1] each; the reward, where the regressor predicts rewards
   double _unlabelled_before =
       0.;  // the weight of unlabelled events that VW's clock still counts since a model was loaded
   std::vector<double> _predictions;

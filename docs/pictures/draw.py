@@ -135,7 +135,7 @@ def three_worlds(rounds: int = 10_000) -> tuple[np.ndarray, dict[str, np.ndarray
     hidden = (contexts[:, :1] > 0.5) & (np.arange(5) == 1)
     fails = {
         "answers": np.where(best, 0.02, 0.90),
-        "clicks": np.where(best, 0.90, 0.98),
+        "clicks": np.where(best, 0.96, 0.99),
         "safe": np.where(np.arange(5) == 0, 0.30, np.where(hidden, 0.02, 0.80)),
     }
     return contexts, {world: (rng.random((rounds, 5)) < chance).astype(float) for world, chance in fails.items()}
@@ -148,13 +148,13 @@ def draw_objectives(shuffles: int = 10) -> None:
     figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
     for axes, (world, costs) in zip(panels, worlds.items(), strict=True):
         for name, (rule, color) in RULES.items():
-            learners = [FastCB(5, learning_rate=2, gamma_scale=s, gamma_exponent=0.25, **rule) for s in scales]
+            learners = [FastCB(5, gamma_scale=s, gamma_exponent=0.4, **rule) for s in scales]
             runs = [one.simulate(contexts, costs, n_shuffles=shuffles, seed=1, n_jobs=-1) for one in learners]
             mean = np.array([run.mean[-1] for run in runs])
             error = 2 * np.array([run.standard_error[-1] for run in runs])
             axes.plot(scales, mean, color=color, label=name)
             axes.fill_between(scales, mean - error, mean + error, color=color, alpha=0.18, linewidth=0)
-        axes.set(title=world, xscale="log", xlabel="gamma_scale (t^0.25)")
+        axes.set(title=world, xscale="log", xlabel="gamma_scale (t^0.4)")
     panels[0].set_ylabel("mean cost")
     panels[0].legend(frameon=False, labelcolor="linecolor")
     write(figure, "objectives.svg")

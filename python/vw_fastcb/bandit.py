@@ -121,6 +121,7 @@ class Bandit:
             "seed": seed,
         }
         self._settings = Settings.checked({**DEFAULTS, **{k: v for k, v in self._params.items() if k != "rule"}})
+        self._scale, self._exponent = (self._settings.gamma[name] for name in ("gamma_scale", "gamma_exponent"))
         self._rule = rule
         self._draws = np.random.default_rng(self._settings.seed)
         self._salt = new_salt(self._settings.seed)
@@ -432,7 +433,7 @@ class Bandit:
     def _gamma(self, rounds: int) -> float:
         if self._rule == "greedy":
             return math.inf
-        return self._settings.gamma_scale * math.pow(rounds, self._settings.gamma_exponent)
+        return self._scale * math.pow(rounds, self._exponent)
 
     def _predict(self, oracle: Oracle, context: Any) -> _Array:
         """What the oracle says, checked: it may come from anywhere."""

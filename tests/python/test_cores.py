@@ -85,7 +85,7 @@ def cmake(tmp_path, *lines, prefix=(), **environment):
     return result.stderr.strip()
 
 
-@pytest.mark.skipif(CMAKE is None, reason="cmake is not installed outside of the build")
+@pytest.mark.skipif(CMAKE is None, reason="needs cmake: pip install cmake")
 @pytest.mark.slow
 def test_the_build_counts_the_cores_it_may_run_on(tmp_path):
     lines = ("usable_cores(n)", 'message("${n}")')
@@ -95,7 +95,7 @@ def test_the_build_counts_the_cores_it_may_run_on(tmp_path):
     assert cmake(tmp_path, *lines, prefix=("taskset", "-c", first)) == "1"
 
 
-@pytest.mark.skipif(CMAKE is None, reason="cmake is not installed outside of the build")
+@pytest.mark.skipif(CMAKE is None, reason="needs cmake: pip install cmake")
 @pytest.mark.slow
 def test_an_engine_is_kept_under_the_content_of_its_source(tmp_path):
     tree = tmp_path / "vw"

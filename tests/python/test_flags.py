@@ -338,6 +338,7 @@ HELP_OF_FLAGS = {
     "--fastcb_objective": "choices {loss, reward}",
     "--fastcb_allocation": "choices {igw, reweighted}",
     "--fastcb_gamma": "Schedule of gamma",
+    "--fastcb_regret": "With --fastcb_gamma epochs",
     "--epsilon": "at least the probability epsilon / [number of actions]",
 }
 

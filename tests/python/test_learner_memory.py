@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vw_fastcb import FastCB
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "speed" / "memory.py"
 
 
@@ -45,3 +47,29 @@ def test_memory_is_flat_after_the_warm_up(case, count, warm_up, allowed):
 @pytest.mark.slow
 def test_a_leak_would_be_seen():
     assert growth("leak", 25_000, 5_000) > 2
+
+
+def test_a_small_learner_takes_little_memory():
+    """With the examples that VW keeps ready for its parser it would be 9 MB."""
+    code = """
+import psutil
+from vw_fastcb import FastCB
+
+def resident():
+    return psutil.Process().memory_info().rss / 1e6
+
+FastCB(3, bits=10).decide([1.0])
+before = resident()
+learners = [FastCB(3, bits=10) for _ in range(20)]
+for learner in learners:
+    learner.decide([1.0])
+print((resident() - before) / len(learners))
+"""
+    assert float(subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)) < 3
+
+
+@pytest.mark.parametrize("size", ["--example_queue_limit 7", "--example_queue_limit=7"])
+def test_a_pool_of_your_own_size_is_no_contradiction(size):
+    with FastCB(3, vw_args=size) as learner:
+        learner.learn(learner.decide([1.0]), 0.5)
+        assert learner.events_ == 1

@@ -38,7 +38,7 @@ def test_python_goes_on_where_nothing_is_known_to_be_missing(machine, text, tmp_
     require_avx2(machine, cpuinfo(tmp_path, text))
 
 
-@pytest.mark.skipif(EMULATOR is None, reason="needs qemu-x86_64 (on Debian: qemu-user)")
+@pytest.mark.skipif(EMULATOR is None, reason="needs qemu-x86_64: apt-get install qemu-user")
 @pytest.mark.parametrize(("processor", "code"), [("Nehalem", 1), ("max", 0)])
 def test_the_program_says_what_is_missing(processor, code):
     command = [str(EMULATOR), "-cpu", processor, str(PROGRAM), "--version"]

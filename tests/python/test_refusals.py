@@ -217,7 +217,7 @@ BAD_VALUES = [
     ("--cb_max_cost -3", "--cb_max_cost is -3"),
     ("--fastcb_objective profit", "--fastcb_objective. Please select from {loss, reward}"),
     ("--fastcb_allocation softmax", "--fastcb_allocation. Please select from {igw, reweighted}"),
-    ("--fastcb_gamma linear", "--fastcb_gamma. Please select from {power"),
+    ("--fastcb_gamma linear", "--fastcb_gamma. Please select from {epochs, power}"),
     # VW reads numbers before a reduction sees them; its message names the value.
     ("--gamma_scale nan", "nan"),
     ("--gamma_scale inf", "inf"),

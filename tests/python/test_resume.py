@@ -48,6 +48,7 @@ SLOTS = [Door(("--ccb_explore_adf", "--fastcb"), conditional, (2, 6)), Door(("--
 DOORS = pytest.mark.parametrize("door", [ADF, LINEAR, FIXED], ids=["adf", "linear", "fixed"])
 
 NEWTON = ["--fastcb_oracle newton", "--fastcb_oracle newton --fastcb_capacity 3 --fastcb_memory 30"]
+EPOCHS = ["--fastcb_gamma epochs --fastcb_regret 0.1", "--fastcb_gamma epochs --fastcb_oracle newton"]
 REGRESSORS = ["", "--sgd", "--coin", "--ftrl", "--nn 3", *NEWTON]
 VARIANTS = [
     "--adaptive",
@@ -62,6 +63,7 @@ VARIANTS = [
     "--fastcb_objective reward",
     "--fastcb_allocation igw",
     "--fastcb_objective reward --fastcb_allocation igw",
+    *EPOCHS,
     "--epsilon 0.1",
     "--gamma_scale 50 --gamma_exponent 0.3",
     "--cb_min_cost -1 --cb_max_cost 3",

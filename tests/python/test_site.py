@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow  # what builds a site takes pip longer to install 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    pytest.importorskip("mkdocs", reason="needs the extra docs: pip install 'vw-fastcb[docs]'")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     result = subprocess.run(

@@ -38,8 +38,8 @@ class Settings:
     value_range: tuple[float, float]
     objective: str
     allocation: str
-    gamma_scale: float
-    gamma_exponent: float
+    gamma_scale: float | None
+    gamma_exponent: float | None
     oracle: Literal["newton", "gd"]
     learning_rate: float | None
     epsilon: float
@@ -67,7 +67,7 @@ class Settings:
             value_range=_range("reward_range" if rewards else "cost_range", value_range),
             objective=_one_of("objective", given["objective"], ("loss", "reward")),
             allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
-            **_gamma(oracle, given),
+            **_gamma(oracle, vw_args, given),
             oracle=oracle,
             learning_rate=learning_rate,
             epsilon=_number("epsilon", given["epsilon"], most=1),
@@ -120,6 +120,12 @@ class Settings:
         hashing += [f", {word}" for word in words if word.startswith(("--hash=", "--hash_seed="))]
         return f"{actions}{named}, {self.noun}s, missing={self.missing!r}{''.join(hashing)}"
 
+    @property
+    def gamma(self) -> dict[str, float]:
+        """The flags of gamma's power of the number of events; none where it has epochs."""
+        given = {"gamma_scale": self.gamma_scale, "gamma_exponent": self.gamma_exponent}
+        return {name: value for name, value in given.items() if value is not None}
+
     def arguments(self, bits: int | None = None) -> list[str]:
         """VW's command line."""
         low, high = self.engine_range
@@ -130,8 +136,7 @@ class Settings:
             "cb_max_cost": high,
             "fastcb_objective": self.objective,
             "fastcb_allocation": self.allocation,
-            "gamma_scale": self.gamma_scale,
-            "gamma_exponent": self.gamma_exponent,
+            **self.gamma,
             "epsilon": self.epsilon,
             "bit_precision": bits or self.bits or _LEAST_BITS,
         }
@@ -298,7 +303,14 @@ def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[
     return "newton", None
 
 
-def _gamma(oracle: str, given: Mapping[str, Any]) -> dict[str, float]:
+def _gamma(oracle: str, vw_args: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, float | None]:
+    if "--fastcb_gamma epochs" in " ".join(vw_args).replace("=", " "):
+        for name in _GAMMA[oracle]:
+            if given[name] is not None:
+                raise ValueError(
+                    f"{name} is {given[name]!r}, and --fastcb_gamma epochs has none; leave one of the two out."
+                )
+        return dict.fromkeys(_GAMMA[oracle])
     chosen = {name: value if given[name] is None else given[name] for name, value in _GAMMA[oracle].items()}
     return {name: _number(name, value) for name, value in chosen.items()}
 

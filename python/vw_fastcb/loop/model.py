@@ -107,8 +107,8 @@ def sha256(content: bytes) -> str:
 
 def _given_anew(settings: Settings, content: bytes) -> LearnerModel:
     """A model with settings that may be given anew: they change its answers, and keep the weights it has."""
-    names = ("epsilon", "gamma_scale", "gamma_exponent")
-    flags = [word for name in names for word in (f"--{name}", str(getattr(settings, name)))]
+    given = {"epsilon": settings.epsilon, **settings.gamma}
+    flags = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     model = read_model(content, DEFAULTS, flags=flags)
     if model.params.get("n_actions") != settings.n_actions:
         content = with_more_actions(content, settings.n_actions or 0, settings.action_names)

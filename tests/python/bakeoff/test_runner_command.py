@@ -121,6 +121,7 @@ def test_unusable_files_and_copies_are_reported_and_nothing_counts_them(tmp_path
     assert summary["mean_loss_of_best_configurations"]["Supervised.L"] < 0.2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_part_that_fails_is_reported_though_the_other_parts_succeed(tmp_path, monkeypatch):
     real = Workers.run
 
@@ -159,6 +160,7 @@ def test_the_report_on_your_own_csv_names_the_best_configuration(tmp_path):
     assert f"Report: {tmp_path}/out/report.html" in printed.out.replace("\n", "")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_is_written_again_for_a_folder_given_either_way(tmp_path):
     bakeoff(tmp_path, *_SMALL)
     page = tmp_path / "report.html"

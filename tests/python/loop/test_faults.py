@@ -60,7 +60,7 @@ def test_many_processes_are_killed_and_nothing_is_lost(tmp_path, aggregation):
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
     if shutil.which("c++") is None:
-        pytest.skip("there is no C++ compiler to make the shim with")
+        pytest.skip("needs a C++ compiler, which makes the shim: apt-get install g++")
     return boundaries.compiled(tmp_path_factory.mktemp("shim"))
 
 
@@ -91,7 +91,7 @@ def test_a_full_disk_refuses_and_the_same_loop_goes_on_when_there_is_room(tmp_pa
         ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
     )
     if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+        pytest.skip(f"may not mount a small disk: {mounted.stderr.strip()}; try unshare -rm .venv/bin/python -m pytest")
     try:
         ballast = disk / "ballast"
         ballast.write_bytes(b"x" * 1_500_000)

@@ -43,7 +43,7 @@ SAME_AS = {
 
 def builtin() -> list[Entry]:
     """The sets of the index whose packages are installed, without loading any."""
-    versions = {prefix: packages.version(source.package) for prefix, source in SOURCES.items()}
+    versions = _versions()
     entries = []
     for row in index_rows():
         prefix = row["name"].partition("/")[0]
@@ -55,12 +55,19 @@ def builtin() -> list[Entry]:
 
 def missing_packages() -> dict[str, int]:
     """The packages to install for the rest of the collection, and how many sets each would bring."""
+    versions = _versions()
     missing: dict[str, int] = {}
     for row in index_rows():
-        package = SOURCES[row["name"].partition("/")[0]].package
-        if packages.version(package) is None:
+        prefix = row["name"].partition("/")[0]
+        if versions[prefix] is None:
+            package = SOURCES[prefix].package
             missing[package] = missing.get(package, 0) + 1
     return missing
+
+
+def _versions() -> dict[str, str | None]:
+    """The installed version of each source's package, by the prefix of its sets."""
+    return {prefix: packages.version(source.package) for prefix, source in SOURCES.items()}
 
 
 def load_builtin(name: str) -> Dataset:

@@ -1,0 +1,119 @@
+"""--fastcb_gamma epochs: the theory's gamma where the best policy's loss is not known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from vw_fastcb import FastCB, Workspace, merge_models
+
+ACTIONS = 3
+EPOCHS = "--fastcb_gamma epochs"
+
+
+def theory(loss: float, regret: float, actions: int = ACTIONS) -> float:
+    """The paper's formula, with the loss so far doubled up."""
+    bound = 2.0 ** math.ceil(math.log2(max(1.0, loss)))
+    return max(math.sqrt(actions * bound / (3 * regret)), 10 * actions)
+
+
+def outcomes(rounds: int, rate: float) -> np.ndarray:
+    return (np.random.default_rng(1).random(rounds) < rate).astype(float)
+
+
+@pytest.mark.parametrize("oracle", ["gd", "newton"])
+@pytest.mark.parametrize("objective", ["loss", "reward"])
+def test_gamma_doubles_with_the_learners_own_loss(oracle, objective):
+    bandit = FastCB(ACTIONS, oracle=oracle, objective=objective, seed=1, vw_args=f"{EPOCHS} --fastcb_regret 0.01")
+    total, gammas = 0.0, set()
+    for cost in outcomes(300, 0.4):
+        decision = bandit.decide([1.0])
+        assert decision.gamma == pytest.approx(theory(total, 0.01), rel=1e-6)
+        gammas.add(decision.gamma)
+        bandit.learn(decision, cost)
+        total += cost if objective == "loss" else 1 - cost
+    assert len(gammas) > 3  # epochs were entered, and few
+
+
+def test_without_a_bound_the_regret_is_weights_times_log_events():
+    bandit = FastCB(ACTIONS, seed=1, vw_args=EPOCHS)
+    rows = np.random.default_rng(2).normal(size=(200, 2))
+    losses = 0.0
+    for t, (row, cost) in enumerate(zip(rows, outcomes(200, 0.9), strict=True)):
+        decision = bandit.decide(row)
+        learned_actions = 1 if t == 0 else ACTIONS
+        weights = learned_actions * (1 if t == 0 else 3)  # two columns and the intercept
+        if t == 0 or t > 50:  # by then every action has weights
+            regret = weights * math.log(1 + 2.0 ** math.ceil(math.log2(max(1, t))))
+            assert decision.gamma == pytest.approx(theory(losses, regret))
+        bandit.learn(decision, cost)
+        losses += cost
+
+
+def test_gamma_counts_the_actions_of_the_event():
+    bandit = FastCB(seed=1, vw_args=f"{EPOCHS} --fastcb_regret 1")
+    assert [bandit.decide([1.0], np.eye(count)[:, :2]).gamma for count in (2, 5, 40)] == [20.0, 50.0, 400.0]
+    assert FastCB(5, vw_args=f"{EPOCHS} --fastcb_regret 1").decide([1.0], exclude=[0, 1]).gamma == 30.0
+
+
+@pytest.mark.parametrize("has_base", [False, True])
+def test_losses_of_merged_models_add_up(has_base, tmp_path):
+    def learned(events: int, start: FastCB) -> FastCB:
+        for i in range(events):
+            start.learn_event([i, 1.0], i % ACTIONS, 1.0)
+        return start
+
+    new = FastCB(ACTIONS, vw_args=f"{EPOCHS} --fastcb_regret 0.001")
+    base = learned(8, new).to_bytes() if has_base else None
+    shards = [learned(count, clone(new) if base is None else FastCB.from_bytes(base)) for count in (5, 12)]
+    start = None if base is None else FastCB.from_bytes(base).to_workspace()
+    with merge_models(start, [shard.to_workspace() for shard in shards]) as merged:
+        merged.save(str(tmp_path / "merged"))
+    gamma = FastCB.load(tmp_path / "merged").decide([1.0, 1.0]).gamma
+    assert gamma == pytest.approx(theory(8 * has_base + 5 + 12, 0.001))
+    assert gamma != theory(12, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (EPOCHS, "--fastcb_gamma epochs needs a bound on the regressor's regret"),
+        (f"{EPOCHS} --fastcb_regret -1", "--fastcb_regret is -1; it must be a finite number above 0"),
+        ("--fastcb_regret 3", "--fastcb_regret is a flag of --fastcb_gamma epochs. Give both, or neither."),
+        (f"{EPOCHS} --fastcb_regret 3 --gamma_scale 10", "--gamma_scale is a flag of --fastcb_gamma power"),
+        (f"{EPOCHS} --fastcb_regret 3 --gamma_exponent 1", "--gamma_exponent is a flag of --fastcb_gamma power"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(flags, sentence):
+    with pytest.raises(RuntimeError, match=sentence.replace("[", r"\[")):
+        Workspace(f"--cb_explore 2 --fastcb {flags} --quiet")
+
+
+def test_a_power_of_the_events_and_epochs_exclude_each_other():
+    with pytest.raises(ValueError, match="gamma_scale is 10, and --fastcb_gamma epochs has none"):
+        FastCB(2, gamma_scale=10, vw_args=EPOCHS).decide([1.0])
+
+
+def test_a_model_without_its_loss_cannot_go_on_with_epochs(tmp_path):
+    with Workspace("--cb_explore 2 --fastcb --quiet") as vw:
+        vw.learn("1:1:0.5 | a")
+        vw.save(str(tmp_path / "power.vw"))
+    with pytest.raises(RuntimeError, match="does not know its loss"):
+        Workspace(f"-i {tmp_path / 'power.vw'} {EPOCHS} --fastcb_regret 1 --quiet")
+
+
+def test_a_learner_is_saved_and_goes_on(tmp_path):
+    settings = {"seed": 3, "vw_args": EPOCHS}
+    one, two = FastCB(ACTIONS, **settings), FastCB(ACTIONS, **settings)
+    for i, cost in enumerate(outcomes(60, 0.5)):
+        if i == 30:
+            two.save(tmp_path / "half.fastcb")
+            two = FastCB.load(tmp_path / "half.fastcb", seed=3)
+            assert two.get_params()["gamma_scale"] is None
+        for bandit in (one, two):
+            bandit.learn_event([i % 7, 1.0], i % ACTIONS, cost)
+    np.testing.assert_array_equal(one.predict_proba([[1.0, 2.0]]), two.predict_proba([[1.0, 2.0]]))
+    assert one.decide([1.0, 2.0]).gamma == two.decide([1.0, 2.0]).gamma
