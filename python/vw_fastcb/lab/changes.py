@@ -107,20 +107,17 @@ class Changes:
             "and default settings.",
             (f"Mean cost of the last {window:,} rounds",),
         )
-        colours = (picture.SQUARECB, picture.FIFTH, picture.FASTCB)
-        for (memory, costs), color in zip(
-            sorted(self.costs.items(), key=lambda one: one[0] or np.inf, reverse=True), colours, strict=False
-        ):
+        colours = {0: picture.SQUARECB, self.memory: picture.FASTCB}
+        for line, (memory, costs) in enumerate(sorted(self.costs.items())):
+            color = colours.get(memory, picture.FIFTH)
             totals = np.cumsum(np.pad(costs, ((0, 0), (1, 0))), axis=1)
             recent = (totals[:, window:] - totals[:, :-window])[:, :: window // 10] / window
             t = np.arange(window, self.rounds + 1)[:: window // 10]
             means, errors = recent.mean(axis=0), recent.std(axis=0, ddof=1) / np.sqrt(len(recent))
             axes.fill_between(t, means - 2 * errors, means + 2 * errors, color=color, alpha=0.16, linewidth=0)
             axes.plot(t, means, color=color, linewidth=2.4)
-            at = int(np.abs(t - 0.68 * self.rounds).argmin())
-            picture.label(
-                axes, f"memory of {memory:,}" if memory else "no memory", (t[at], means[at]), color, shift=(8, 12)
-            )
+            name = f"memory of {memory:,}" if memory else "no memory"
+            picture.label(axes, name, (0.06 * self.rounds, 0.6 - 0.07 * line), color, shift=(0, 0))
         axes.axvline(self.rounds / 2, color=picture.GREY, linewidth=1.2, linestyle=":")
         picture.label(axes, "the change", (self.rounds / 2, 0.78), picture.GREY, shift=(-6, 0), ha="right")
         axes.axhline(_GOOD, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))

@@ -103,7 +103,7 @@ class Clicks:
             errors = np.array([standard_error(row) for row in gains])
             axes.fill_between(self.rates, means - 2 * errors, means + 2 * errors, color=color, alpha=0.16, linewidth=0)
             axes.plot(self.rates, means, color=color, linewidth=2.6, marker="o", markersize=5)
-            at = len(self.rates) - 2
+            at = max(1, len(self.rates) - 2)
             picture.label(
                 axes, name, (self.rates[at], means[at]), color, shift=shift, ha="right" if shift[0] < 0 else "left"
             )

@@ -110,7 +110,7 @@ class Divergences:
             "be tight.",
             (f"From f = {truth:g}", "Triangular discrimination as a share of 2 KL"),
         )
-        y = np.geomspace(1e-4, 0.9, 400)
+        y = np.geomspace(1e-5, 0.9, 500)
         y = y[np.abs(y / truth - 1) > 0.02]
         lines: tuple[tuple[str, Array, str, float], ...] = (
             ("2 KL", 2 * kl(np.array(truth), y), picture.THIRD, 9),
@@ -129,8 +129,13 @@ class Divergences:
             f = np.array(truth_of_line)
             ratio = self.candidate(f, y) / (2 * kl(f, y))
             right.plot(y, ratio, color=color, linewidth=2.2)
-            at = int(np.abs(y - 3e-3).argmin())
-            picture.label(right, f"f = {truth_of_line:g}", (y[at], ratio[at]), color, shift=(-8, 6), ha="right")
+            at = int(ratio.argmax()) if truth_of_line < 0.1 else int(np.abs(y - 0.02).argmin())
+            place = (y[at], ratio[at])
+            if truth_of_line < 0.1:
+                ha = "right" if truth_of_line < 0.01 else "left"
+                picture.label(right, f"f = {truth_of_line:g}", place, color, shift=(0, 11), ha=ha)
+            else:
+                picture.label(right, f"f = {truth_of_line:g}", place, color, shift=(8, -10))
         right.axhline(1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
         picture.label(right, "the inequality of the proof", (y[0], 1), picture.GREY, shift=(0, -10))
         picture.logarithmic(right, y=False)

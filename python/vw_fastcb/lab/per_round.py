@@ -270,15 +270,19 @@ class PerRound:
         colours = (picture.SQUARECB, picture.THIRD)
         for axes, one in zip(panels, self.inequalities, strict=True):
             lines = {actions: line for (name, actions), line in self.frontier.items() if name == one.name}
-            for (actions, line), color, place in zip(lines.items(), colours, (2.5, 5.5), strict=False):
-                axes.plot(*line.T, color=color, linewidth=2.4)
-                at = int(np.abs(line[:, 0] - place).argmin())
-                picture.label(axes, f"A = {actions}", (line[at, 0], line[at, 1]), color, shift=(0, -11), ha="center")
+            for actions, color in zip(lines, colours, strict=True):
+                axes.plot(*lines[actions].T, color=color, linewidth=2.4)
+            few, many = sorted(lines)
+            at = int(np.abs(lines[many][:, 1] - 4).argmin())
+            picture.label(axes, f"A = {many}", (lines[many][at, 0], 4), colours[1], shift=(8, 0))
+            picture.label(
+                axes, f"A = {few}", (lines[few][:, 0].min(), lines[few][:, 1].min()), colours[0], shift=(4, -11)
+            )
             most = lines[max(lines)]
             axes.fill_between(most[:, 0], most[:, 1], 12, color=picture.THIRD, alpha=0.08, linewidth=0)
             axes.text(1.6, 11.2, "the inequality holds", color=picture.THIRD, fontsize=11)
             axes.plot(one.bias, one.error, marker="*", markersize=17, color=picture.FASTCB, linestyle="none")
-            picture.label(axes, "the paper", (one.bias, one.error), picture.FASTCB, shift=(10, 8))
+            picture.label(axes, "the paper", (one.bias, one.error), picture.FASTCB, shift=(0, 17), ha="center")
             axes.set(xlim=(0, 12), ylim=(0, 12))
             picture.name_axes(axes, "c₁, the constant of exploring", "c₂, the constant of exploiting")
         return figure

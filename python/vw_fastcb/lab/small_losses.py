@@ -175,21 +175,17 @@ class SmallLosses:
         ):
             limits = bound(places if axes is left else np.full(len(places), _FIXED), self.oracle_regret)
             axes.plot(places, limits, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-            picture.label(axes, "bound", (places[0], limits[0]), picture.GREY, shift=(2, 9))
+            middle = len(places) // 2
+            picture.label(axes, "bound", (places[middle], limits[middle]), picture.GREY, shift=(0, 12), ha="right")
             for name, color in (("FastCB", picture.FASTCB), ("SquareCB", picture.SQUARECB)):
                 means = regrets[name].mean(axis=1)
                 axes.plot(places, means, color=color, linewidth=2.6, marker="o", markersize=5)
-                middle = len(places) // 2
-                text = f"{name}, slope {slopes(name)[0]:.2f}"
-                shift = (8, -18) if name == "FastCB" else (-10, 14)
-                picture.label(
-                    axes,
-                    text,
-                    (places[middle], means[middle]),
-                    color,
-                    shift=shift,
-                    ha="left" if name == "FastCB" else "center",
-                )
+                text = f"{name}, slope {slopes(name)[0]:.2f}".replace("-0.00", "0.00")
+                if means[-1] > 2 * means[0]:  # rising: below it, or above it, there is room
+                    shift, ha = ((10, -16), "left") if name == "FastCB" else ((-10, 10), "right")
+                    picture.label(axes, text, (places[middle], means[middle]), color, shift=shift, ha=ha)
+                else:
+                    picture.label(axes, text, (places[0], means[0]), color, shift=(0, -16 if axes is left else 14))
             picture.logarithmic(axes)
             axes.set_ylim(None, 2.5 * limits.max())
         picture.name_axes(left, "Lstar, the loss of the best policy")

@@ -133,8 +133,8 @@ class SmallRewards:
         )
         limits = bound(self.rstar, self.oracle_regret)
         axes.plot(self.rstar, limits, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
-        picture.label(axes, "bound", (self.rstar[0], limits[0]), picture.GREY, shift=(2, 9))
         at = len(self.rstar) // 2
+        picture.label(axes, "bound", (self.rstar[at], limits[at]), picture.GREY, shift=(0, 12), ha="right")
         for name, color, shift in (
             (LOSS, picture.FIFTH, (10, -14)),
             (SQUARECB, picture.SQUARECB, (-10, 14)),

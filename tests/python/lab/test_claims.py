@@ -16,6 +16,7 @@ from vw_fastcb.lab import (
     per_round,
     small_losses,
     small_rewards,
+    unknown_lstar,
 )
 from vw_fastcb.oracles import FiniteClass
 
@@ -68,6 +69,11 @@ SWAPS = {
         clicks,
         {"objective": "loss"},
         {"over all rates, the objective for rewards gains more, beyond two standard errors"},
+    ),
+    "unknown-lstar, a power of t": (
+        unknown_lstar,
+        {"schedule": ""},
+        {"with a power of t it grows faster"},
     ),
     "changes, no memory": (
         changes,
