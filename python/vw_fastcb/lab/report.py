@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -59,8 +60,13 @@ def run(name: str, out: Path, seed: int, quick: bool) -> Section:
 
 
 def run_all(names: Sequence[str], out: Path, seed: int, quick: bool, jobs: int | None) -> Iterator[Section]:
-    """Runs experiments in processes of their own; they come as they end."""
-    pool = ProcessPoolExecutor(min(jobs or usable_cores(), len(names)))
+    """Runs experiments, several at once in processes of their own; they come as they end."""
+    at_once = min(jobs or usable_cores(), len(names))
+    if at_once == 1:
+        yield from (run(name, out, seed, quick) for name in names)
+        return
+    # Started afresh: a copy of a process that has threads may hang.
+    pool = ProcessPoolExecutor(at_once, mp_context=multiprocessing.get_context("spawn"))
     try:
         futures = [pool.submit(run, name, out, seed, quick) for name in names]
         for future in as_completed(futures):
