@@ -10,8 +10,7 @@ bake-off with ten orders (benchmarks/bakeoff/results/orders), which played the s
 from __future__ import annotations
 
 import argparse
-import hashlib
-import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +18,9 @@ import numpy as np
 import pandas as pd
 
 from vw_fastcb import _engine
-from vw_fastcb.bakeoff.data import BrokenDataset
+from vw_fastcb.bakeoff.analysis import half_of
+from vw_fastcb.bakeoff.analysis.comparison import verdict
+from vw_fastcb.bakeoff.data import BrokenDataset, Dataset
 from vw_fastcb.bakeoff.data.builtin import builtin
 from vw_fastcb.bakeoff.passes import Playable, layout, order_of_rows
 
@@ -43,9 +44,16 @@ UNTUNED = {
 RIVALS = ("FastCB.L", "SquareCB.L", "Supervised.L")
 
 
-def half_of(name: str) -> str:
-    """Which half a set belongs to."""
-    return "choose" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 0 else "report"
+def sets_of(half: str) -> list[Dataset]:
+    """The built-in sets of a half, or of both."""
+    sets = []
+    for entry in builtin():
+        if half in (half_of(entry.name), "all"):
+            try:
+                sets.append(entry.load())
+            except BrokenDataset as problem:
+                print(problem)
+    return sets
 
 
 def tuned() -> pd.DataFrame:
@@ -72,10 +80,14 @@ def mean_loss(data: Playable, flags: str, orders: int) -> float:
     return float(np.mean([one.mean() for one in losses]))
 
 
-def differs(p: float, q: float, rows: int) -> bool:
-    """The paper's test."""
-    variance = (p * (1 - p) + q * (1 - q)) / rows
-    return variance > 0 and 1 - math.erf(abs(p - q) / math.sqrt(variance)) < 0.05
+def comparison(name: str, losses: Sequence[float], rivals: pd.DataFrame, rows: Sequence[int]) -> str:
+    """A line of the table: the mean loss, and sets won and lost against each tuned rival by the paper's test."""
+    cells = []
+    for rival in RIVALS:
+        signs = verdict(losses, rivals[rival], rows)
+        change = np.mean(losses) / rivals[rival].mean() - 1
+        cells.append(f"{change:+.1%}, +{(signs > 0).sum()} / -{(signs < 0).sum()}")
+    return f"| {name} | {np.mean(losses):.4f} | " + " | ".join(cells) + " |"
 
 
 def main() -> None:
@@ -83,13 +95,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("choose", "report", "all"), default="report")
     parser.add_argument("--orders", type=int, default=10)
     given = parser.parse_args()
-    sets: list[Playable] = []
-    for entry in builtin():
-        if given.half in (half_of(entry.name), "all"):
-            try:
-                sets.append(Playable.of(entry.load()))
-            except BrokenDataset as problem:
-                print(problem)
+    sets = [Playable.of(one) for one in sets_of(given.half)]
     rivals = tuned().loc[[one.info.name for one in sets]]
     lines = [
         f"# Untuned, the {given.half} half: {len(sets)} sets, {given.orders} orders",
@@ -104,13 +110,7 @@ def main() -> None:
     for name, flags in UNTUNED.items():
         with ThreadPoolExecutor(2) as pool:
             losses = list(pool.map(lambda one, flags=flags: mean_loss(one, flags, given.orders), sets))
-        cells = []
-        for rival in RIVALS:
-            triples = zip(losses, rivals[rival], (one.info.rows for one in sets), strict=True)
-            signs = [math.copysign(differs(p, q, n), q - p) for p, q, n in triples]
-            change = np.mean(losses) / rivals[rival].mean() - 1
-            cells.append(f"{change:+.1%}, +{signs.count(1)} / -{signs.count(-1)}")
-        lines.append(f"| {name} | {np.mean(losses):.4f} | " + " | ".join(cells) + " |")
+        lines.append(comparison(name, losses, rivals, [one.info.rows for one in sets]))
         print(lines[-1], flush=True)
     path = HERE / "results" / f"untuned-{given.half}.md"
     path.with_suffix(".new").write_text("\n".join(lines) + "\n")

@@ -192,6 +192,38 @@ private:
   std::vector<float> _sums;  // of the probabilities up to each action
 };
 
+// --cb_explore K --fastcb --fastcb_oracle newton, with the label seen: names the class with the lowest predicted cost,
+// of equal ones the first, then learns what every class costs.
+class newton_with_labels : public bandit
+{
+public:
+  newton_with_labels(VW::workspace& all, uint32_t classes)
+      : bandit(all)
+      , _oracle(VW::reductions::fastcb_oracle(*all.l))
+      , _logits(classes)
+      , _costs(classes)
+  {
+  }
+
+  uint32_t play(const multiclass_rows& data, size_t row) override
+  {
+    refill(_ec, data.features, row);
+    _oracle.score_slots(_ec, _logits);
+    const auto best = std::min_element(
+        _logits.begin(), _logits.end(), [this](float one, float other) { return _oracle.better(one, other); });
+    for (size_t a = 0; a < _costs.size(); ++a) { _costs[a] = cost(data, row, static_cast<uint32_t>(a)); }
+    _oracle.learn_every_slot(_ec, _costs);
+    advance_clock(_all, 1.f);
+    return static_cast<uint32_t>(best - _logits.begin());
+  }
+
+private:
+  oracle& _oracle;
+  VW::example _ec;
+  std::vector<float> _logits;
+  std::vector<float> _costs;
+};
+
 // --cb_explore K with one of VW's own algorithms: one example a round.
 class bandit_of_fixed_actions : public bandit
 {
@@ -276,6 +308,23 @@ private:
   VW::multi_ex _event;
 };
 
+bool has_fixed_actions_of_fastcb(const VW::workspace& all)
+{
+  const auto* below = all.l->get_base_learner();  // of the checks, where FastCB is used
+  return below != nullptr && below->get_name() == "cb_explore_fastcb";
+}
+
+std::unique_ptr<player> player_with_labels(VW::workspace& all, uint32_t classes)
+{
+  if (!has_fixed_actions_of_fastcb(all) || VW::reductions::fastcb_oracle(*all.l).newton() == nullptr)
+  {
+    THROW(
+        "only the second-order oracle can be shown every label in place of a cost: expected --cb_explore {K} "
+        "--fastcb --fastcb_oracle newton. For VW's own regressor there is --oaa {K}.");
+  }
+  return std::make_unique<newton_with_labels>(all, classes);
+}
+
 std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
 {
   const auto label = all.l->get_input_label_type();
@@ -287,11 +336,7 @@ std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
   if (label == VW::label_type_t::CB && prediction == VW::prediction_type_t::ACTION_PROBS)
   {
     if (all.l->is_multiline()) { return std::make_unique<bandit_of_copies>(all, classes); }
-    const auto* below = all.l->get_base_learner();  // of the checks, where FastCB is used
-    if (below != nullptr && below->get_name() == "cb_explore_fastcb")
-    {
-      return std::make_unique<fastcb_of_fixed_actions>(all, classes);
-    }
+    if (has_fixed_actions_of_fastcb(all)) { return std::make_unique<fastcb_of_fixed_actions>(all, classes); }
     return std::make_unique<bandit_of_fixed_actions>(all);
   }
   THROW("the flags make a learner of "
@@ -300,11 +345,11 @@ std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
 }
 }  // namespace
 
-void run_multiclass_pass(
-    const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes, uint8_t* losses)
+void run_multiclass_pass(const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes,
+    feedback heard, uint8_t* losses)
 {
   const auto all = make_lean_workspace(arguments);
-  const auto one = player_for(*all, classes);
+  const auto one = heard == feedback::EVERY_LABEL ? player_with_labels(*all, classes) : player_for(*all, classes);
   for (size_t start = 0; start < data.count; start += ROWS_FETCHED)
   {
     const size_t end = std::min(start + ROWS_FETCHED, data.count);

@@ -25,8 +25,14 @@ struct multiclass_rows
   }
 };
 
+enum class feedback
+{
+  AS_FLAGS_SAY,  // a label for VW's multiclass learners, the cost of the class that was named for bandits
+  EVERY_LABEL    // also for the second-order oracle, which then learns the cost of every class; no command line does
+};
+
 // `arguments` are VW's flags for learning from bandit feedback (without --cbify) or from multiclass labels.
 // losses[i] is 1 where the class named in round i was wrong.
-void run_multiclass_pass(
-    const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes, uint8_t* losses);
+void run_multiclass_pass(const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes,
+    feedback heard, uint8_t* losses);
 }  // namespace vw_fastcb

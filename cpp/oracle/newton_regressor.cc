@@ -154,12 +154,29 @@ void newton_regressor::see(VW::example& ec)
 
 void newton_regressor::learn(VW::example& ec, size_t slot, size_t step, float outcome)
 {
+  see_and_standardise(ec);
+  step_of_slot(ec, slot, step, outcome);
+}
+
+void newton_regressor::learn_every_slot(VW::example& ec, size_t step, const std::vector<float>& outcomes)
+{
+  see_and_standardise(ec);
+  for (size_t slot = 0; slot < outcomes.size(); ++slot) { step_of_slot(ec, slot, step, outcomes[slot]); }
+}
+
+void newton_regressor::see_and_standardise(VW::example& ec)
+{
   const double weight = ec.weight;
   read(ec, /*admits=*/true);
   if (_event.weight > 0.) { _block.see(_event, weight); }
   else { _block.see(_row.data(), weight); }
   start_event();
   _block.standardise(_row);
+}
+
+void newton_regressor::step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome)
+{
+  const double weight = ec.weight;
   const double variance = _block.variance(slot, _row) + rest_of_variance(slot, step);
   const double predicted = sigmoid(initial_of(ec) + _block.score(slot, _row) + rest_of_score(slot, step));
   const double curvature = std::max(LEAST_CURVATURE, predicted * (1. - predicted));

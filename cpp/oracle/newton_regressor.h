@@ -33,6 +33,9 @@ public:
   void see(VW::example& ec);
   void learn(VW::example& ec, size_t slot, size_t step, float outcome);
 
+  // One step of every slot, each towards its own outcome. The example counts once in the means and deviations.
+  void learn_every_slot(VW::example& ec, size_t step, const std::vector<float>& outcomes);
+
   // Puts the block's weights, as weights of raw values, into VW's table, for VW to print. They stay there until the
   // next call of anything else, or of this.
   void show_weights(size_t step);
@@ -62,6 +65,8 @@ private:
   // Reads the features of an example into _row, those of the block, and _rest.
   void read(VW::example& ec, bool admits);
   void find_features(VW::example& ec);
+  void see_and_standardise(VW::example& ec);
+  void step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome);
   static void add_feature(std::vector<feature>& features, float value, uint64_t index);
   uint64_t intercept_key() const;
   float* weights_of(uint64_t key, size_t slot, size_t step) const;

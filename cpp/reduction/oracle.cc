@@ -379,6 +379,15 @@ void oracle::count_event(float outcome)
   _loss += outcome;
 }
 
+void oracle::learn_every_slot(VW::example& ec, const std::vector<float>& costs)
+{
+  if (!can_learn_from(ec)) { return; }
+  std::vector<float> outcomes(costs.size());
+  std::transform(costs.begin(), costs.end(), outcomes.begin(), [this](float cost) { return to_outcome(cost); });
+  with_interactions(ec, [&] { _newton->learn_every_slot(ec, _regressor->feature_width_below, outcomes); });
+  ++_events;
+}
+
 bool oracle::can_learn_from(const VW::example& ec) const
 {
   // Without a holdout set, VW's mark only means that the line had no label when it was parsed.
@@ -392,9 +401,14 @@ bool oracle::prepare_to_learn(VW::example& ec, float cost)
   // VW does not count events without a label as time, but forgets their number when it loads a model.
   _all->sd->t -= _unlabelled_before;
   _unlabelled_before = 0.;
-  const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
-  ec.l.simple.label = _for_rewards ? 1.f - unit_cost : unit_cost;
+  ec.l.simple.label = to_outcome(cost);
   return true;
+}
+
+float oracle::to_outcome(float cost) const
+{
+  const float unit_cost = std::min(1.f, std::max(0.f, _range.to_unit(cost)));
+  return _for_rewards ? 1.f - unit_cost : unit_cost;
 }
 
 double oracle::gamma(size_t actions) const

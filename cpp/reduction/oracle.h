@@ -62,6 +62,9 @@ public:
   // The same, given the `logit` that score_slots has just computed for the slot: gd need not compute it again.
   void learn_scored(VW::example& ec, float cost, size_t slot, float logit);
 
+  // Full information, for the second-order oracle: one step of every slot towards its own cost. It is one event.
+  void learn_every_slot(VW::example& ec, const std::vector<float>& costs);
+
   // Whether the first logit belongs to a better action than the second.
   bool better(float logit, float other) const { return _for_rewards ? logit > other : logit < other; }
 
@@ -100,6 +103,9 @@ public:
   void set_note(std::string note) { _note = std::move(note); }
 
 private:
+  // A cost as what the regressor predicts: a loss or a reward in [0,1].
+  float to_outcome(float cost) const;
+
   // Puts the label into the example; false if there is nothing to learn.
   bool prepare_to_learn(VW::example& ec, float cost);
   void count_event(float outcome);

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from newton_reference import NewtonReference
 from support import ok, predictions, write
 from vw_fastcb import FastCB, Workspace, merge_models
 
@@ -14,38 +15,6 @@ FLAGS = "--fastcb --fastcb_oracle newton --quiet"
 @pytest.fixture
 def rng():
     return np.random.default_rng(1)
-
-
-class Reference:
-    """One logistic regression for each action, as the oracle's pages define it, on all columns."""
-
-    def __init__(self, actions, columns):
-        self.mean, self.squares, self.seen = np.zeros(columns), np.zeros(columns), 0.0
-        self.prior = np.array([1.0, *[2 + 0.1 * columns] * columns])
-        self.weights = np.zeros((actions, columns + 1))
-        self.covariance = np.stack([np.diag(1 / self.prior)] * actions)
-
-    def standardised(self, row):
-        deviation = np.sqrt(self.squares / max(self.seen, 1))
-        varies = deviation > 1e-6 * np.abs(self.mean)
-        away = np.where(varies, (row - self.mean) / np.where(varies, deviation, 1), 0)
-        return np.array([1, *np.clip(away, -5, 5)])
-
-    def predict(self, row):
-        return 1 / (1 + np.exp(-self.weights @ self.standardised(row)))
-
-    def learn(self, row, action, cost, weight=1.0):
-        self.seen += weight
-        before = row - self.mean
-        self.mean = self.mean + before * weight / self.seen
-        self.squares = self.squares + weight * before * (row - self.mean)
-        z = self.standardised(row)
-        q = self.predict(row)[action]
-        h = max(q * (1 - q), 1e-3)
-        v = self.covariance[action] @ z
-        gain = 1 / (1 / weight + h * (z @ v))
-        self.weights[action] -= gain * (q - cost) * v
-        self.covariance[action] -= gain * h * np.outer(v, v)
 
 
 def events(rng, count, columns=4, actions=3):
@@ -62,7 +31,7 @@ def line(row, label=""):
 def test_it_predicts_what_the_reference_predicts(rng):
     rows, actions, costs = events(rng, 300)
     rows[0] = [1, 2, 3, 4]  # no zero among them: all columns are admitted at once
-    bandit, reference = FastCB(3, oracle="newton"), Reference(3, 4)
+    bandit, reference = FastCB(3, oracle="newton"), NewtonReference(3, 4)
     bandit.learn_event(rows[0], actions[0], costs[0])
     reference.learn(rows[0].astype(float), actions[0], costs[0])
     for row, action, cost in zip(rows[1:], actions[1:], costs[1:], strict=True):

@@ -63,10 +63,11 @@ def bakeoff(  # noqa: PLR0917, typer gives them by name
     grid: Annotated[
         str,
         typer.Option(
-            help="'paper' (6 x 2 values of gamma, 9 step sizes), 'quick', or a TOML or YAML file, which can add your "
-            "own algorithms as lines of VW flags. Name a file that does not exist to see an example.",
+            help="'paper' (eight algorithms, 6 x 2 values of gamma, 9 step sizes), 'all' (also the greedy rule and the "
+            "second-order oracle, which has nothing to tune), 'quick' (all with fewer values), or a TOML or YAML file. "
+            "A file can add your own algorithms as lines of VW flags; name one that does not exist to see an example.",
         ),
-    ] = "paper",
+    ] = "all",
     algorithms: Annotated[
         list[str] | None,
         typer.Option("--algorithms", help="Only these of the grid, such as 'FastCB.L,SquareCB.S'."),

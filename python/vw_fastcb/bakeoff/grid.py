@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+NO_STEP = 0.0
+"""In place of a step size, here and in the results, for an algorithm that has none to set."""
+
 STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _GAMMAS = {"gamma_scale": (10.0, 50.0, 100.0, 400.0, 700.0, 1000.0), "gamma_exponent": (0.25, 0.5)}
 
@@ -28,10 +31,14 @@ steps = [0.01, 0.1, 1]          # the step sizes of every algorithm that names n
 [algorithms."FastCB.L"]         # a built-in algorithm: what you leave out stays as in the paper
 gamma_scale = [10, 100, 1000]
 
+[algorithms."FastCB.N"]         # this one has no step: nothing to choose
+
 [algorithms."bagging"]          # your own: a line of VW flags, {K} is the number of classes
 flags = "--cbify {K} --cb_explore_adf --bag 5"
 epsilon = [0.02, 0.1]           # any flag that takes a number, with the values to try
 """
+
+_NO_FLAGS = frozenset({"flags", "steps"})  # the names in an algorithm's table that are not flags of VW
 
 # Flags whose meaning does not depend on cbify standing above them. With these alone the engine plays cbify's part.
 _SAME_WITHOUT_CBIFY = frozenset(
@@ -40,6 +47,9 @@ _SAME_WITHOUT_CBIFY = frozenset(
         "cb_explore_adf",
         "fastcb",
         "fastcb_allocation",
+        "fastcb_oracle",
+        "fastcb_capacity",
+        "fastcb_memory",
         "gamma_scale",
         "gamma_exponent",
         "squarecb",
@@ -55,12 +65,13 @@ _SAME_WITHOUT_CBIFY = frozenset(
 
 @dataclass(frozen=True)
 class Configuration:
-    """One algorithm with its parameters and its step size."""
+    """One algorithm with its parameters and its step size, `NO_STEP` where it has none."""
 
     algorithm: str
     flags: str = field(repr=False)
     parameters: tuple[tuple[str, float], ...]
     step: float
+    sees_labels: bool = False
 
     @property
     def text(self) -> str:
@@ -75,14 +86,23 @@ class Configuration:
 
     def command_line(self, classes: int, bits: int) -> list[str]:
         """The flags to give to `vw-fastcb` for data of so many classes."""
+        if self.sees_labels:
+            raise ValueError(
+                f"{self.algorithm} learns the cost of every class from the label, which no command line of VW can do. "
+                "Play it with vw_fastcb.bakeoff.passes.Playable.losses."
+            )
+        return self._line(classes, bits)
+
+    def _line(self, classes: int, bits: int) -> list[str]:
         parameters = [word for name, value in self.parameters for word in (f"--{name}", number(value))]
+        step = [] if self.step == NO_STEP else ["--learning_rate", number(self.step)]
         size = [] if {"b", "bit_precision"} & flag_names(self.flags) else ["--bit_precision", str(bits)]
         words = _words(self.flags.replace("{K}", str(classes)))
-        return [*words, *parameters, "--learning_rate", number(self.step), *size]
+        return [*words, *parameters, *step, *size]
 
     def engine_flags(self, classes: int, bits: int) -> list[str]:
         """The flags for the engine, which gives the same results sooner."""
-        words = self.command_line(classes, bits)
+        words = self._line(classes, bits)
         names = flag_names(shlex.join(words))
         if "cbify" not in names or not names <= _SAME_WITHOUT_CBIFY | {"cbify"}:
             return words
@@ -100,25 +120,35 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A name, VW's flags with {K} for the number of classes, and the values to try of each parameter."""
+    """A name, VW's flags with {K} for the number of classes, and the values to try of each parameter.
+
+    Without `steps`, VW is given no step size. One that `sees_labels` is a bandit's learner that is told the cost of
+    every class.
+    """
 
     name: str
     flags: str
     parameters: Mapping[str, Sequence[float]] = field(default_factory=dict)
     steps: Sequence[float] = STEPS
+    sees_labels: bool = False
 
     @property
     def description(self) -> str:
         """The flags, and behind semicolons what is tried."""
-        tried = {**self.parameters, "step": self.steps}
-        return "; ".join([self.flags, *(f"{name} in {', '.join(map(number, tried[name]))}" for name in tried)])
+        tried = {**self.parameters, **({"step": self.steps} if self.steps else {})}
+        told = ["every label seen"] if self.sees_labels else []
+        return "; ".join([self.flags, *told, *(f"{name} in {', '.join(map(number, tried[name]))}" for name in tried)])
 
     def configurations(self) -> list[Configuration]:
         """Every combination, in a fixed order."""
         combinations = [
             tuple(zip(self.parameters, values, strict=True)) for values in itertools.product(*self.parameters.values())
         ]
-        return [Configuration(self.name, self.flags, chosen, step) for chosen in combinations for step in self.steps]
+        return [
+            Configuration(self.name, self.flags, chosen, step, self.sees_labels)
+            for chosen in combinations
+            for step in self.steps or (NO_STEP,)
+        ]
 
     def with_values(self, **changes: Sequence[float]) -> Algorithm:
         """The same with other values for some parameters; `steps` are the step sizes."""
@@ -149,19 +179,43 @@ def _has_fixed_actions(names: set[str]) -> bool:
     return "cb_explore_adf" not in names and bool({"fastcb", "cb_force_legacy"} & names)
 
 
+def _needs_no_step(flags: str) -> bool:
+    """Whether the flags ask for the second-order oracle, which refuses a step."""
+    words = _words(flags)
+    return ("--fastcb_oracle", "newton") in itertools.pairwise(words)
+
+
+# Greedy is FastCB with a gamma for which no gap is small: only actions that are predicted to cost exactly the same, as
+# all are in the first round, are drawn by lot.
+_FASTCB = "--cbify {K} --cb_explore {K} --fastcb"
+_NEWTON = "--fastcb_oracle newton"
+_GREEDY = "--gamma_scale 1e12 --gamma_exponent 0"
+
 # The paper gives the grid of the first three. The others' are our choice: three confidence widths for RegCB, three
 # rates for epsilon-greedy; AdaCB has SquareCB's gammas and the confidence width that VW gives it.
-BUILT_IN = {
+PAPER = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("FastCB.L", "--cbify {K} --cb_explore {K} --fastcb", _GAMMAS),
-        Algorithm("SquareCB.L", "--cbify {K} --cb_explore {K} --fastcb --fastcb_allocation igw", _GAMMAS),
+        Algorithm("FastCB.L", _FASTCB, _GAMMAS),
+        Algorithm("SquareCB.L", f"{_FASTCB} --fastcb_allocation igw", _GAMMAS),
         Algorithm("SquareCB.S", "--cbify {K} --cb_explore_adf --squarecb", _GAMMAS),
         Algorithm("RegCB.S", "--cbify {K} --cb_explore_adf --regcb", {"mellowness": (0.1, 0.01, 0.001)}),
         Algorithm("AdaCB.S", "--cbify {K} --cb_explore_adf --squarecb --elim", _GAMMAS),
         Algorithm("epsilon-greedy", "--cbify {K} --cb_explore_adf", {"epsilon": (0.02, 0.05, 0.1)}),
         Algorithm("Supervised.L", "--oaa {K} --loss_function logistic --indexing 1"),
         Algorithm("Supervised.S", "--oaa {K} --indexing 1"),
+    )
+}
+
+# The second-order oracle runs as it is shipped: one configuration, nothing to tune.
+BUILT_IN = PAPER | {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("FastCB.N", f"{_FASTCB} {_NEWTON}", steps=()),
+        Algorithm("SquareCB.N", f"{_FASTCB} {_NEWTON} --fastcb_allocation igw", steps=()),
+        Algorithm("greedy.N", f"{_FASTCB} {_NEWTON} {_GREEDY}", steps=()),
+        Algorithm("greedy.L", f"{_FASTCB} {_GREEDY}"),
+        Algorithm("Supervised.N", f"--cb_explore {{K}} --fastcb {_NEWTON}", steps=(), sees_labels=True),
     )
 }
 
@@ -188,20 +242,24 @@ class Grid:
 
 
 def find_grid(name: str) -> Grid:
-    """The grid of a name, `paper` or `quick`, or of a TOML or YAML file."""
-    if name == "paper":
+    """The grid of a name, `all`, `paper` or `quick`, or of a TOML or YAML file."""
+    if name == "all":
         return Grid(name, tuple(BUILT_IN.values()))
+    if name == "paper":
+        return Grid(name, tuple(PAPER.values()))
     if name == "quick":
         return Grid(name, tuple(_quick(algorithm) for algorithm in BUILT_IN.values()))
     path = Path(name)
     if not path.is_file():
-        raise BadGrid(f"'{name}' is neither 'paper' nor 'quick' nor a file. A file looks like this:\n\n{EXAMPLE}")
+        raise BadGrid(
+            f"'{name}' is neither 'all' nor 'paper' nor 'quick' nor a file. A file looks like this:\n\n{EXAMPLE}"
+        )
     return Grid(path.name, tuple(_algorithms(_read(path), path)))
 
 
 def _quick(algorithm: Algorithm) -> Algorithm:
     values = {name: _QUICK[name] for name in algorithm.parameters}
-    return algorithm.with_values(**values, steps=_QUICK_STEPS)
+    return algorithm.with_values(**values, steps=_QUICK_STEPS if algorithm.steps else ())
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -243,16 +301,23 @@ def _algorithm(path: Path, name: object, steps: Mapping[str, Any], table: object
         raise BadGrid(f"{path}: the name of an algorithm must be text, not {name!r}. Put it in quotes.")
     if not isinstance(table, dict | None) or not all(isinstance(key, str) for key in table or ()):
         raise BadGrid(f"{path}: {name} must be a table of flags with the values to try, not {table!r}.")
-    given = {**steps, **(table or {})}
-    values = {key: _values(path, f"{name}: {key}", value) for key, value in given.items() if key != "flags"}
-    if "flags" in given:
-        algorithm = Algorithm(name, given["flags"])
-        taken = _names_in(path, algorithm) & {*values, *(("learning_rate", "l") if "steps" in values else ())}
+    own = table or {}
+    if "flags" in own:
+        algorithm = Algorithm(name, own["flags"])
+        names = _names_in(path, algorithm)
+        algorithm = replace(algorithm, steps=() if _needs_no_step(algorithm.flags) else STEPS)
     elif name in BUILT_IN:
         algorithm = BUILT_IN[name]
-        taken = flag_names(algorithm.flags) & set(values)
+        names = flag_names(algorithm.flags)
     else:
         raise BadGrid(f"{path}: {name} is not built in and has no 'flags', a line such as '--cbify {{K}} ...'.")
+    if not algorithm.steps and own.get("steps"):
+        raise BadGrid(f"{path}: {name} has no step size to set (--fastcb_oracle newton). Leave its 'steps' out.")
+    given = {**(steps if algorithm.steps else {}), **own}
+    values = {key: _values(path, f"{name}: {key}", value) for key, value in given.items() if key not in _NO_FLAGS}
+    if "steps" in given:
+        values["steps"] = _steps(path, name, given["steps"], may_be_none="steps" in own)
+    taken = names & {*values, *(("learning_rate", "l") if values.get("steps") else ())}
     if taken:  # VW would go by the flags and ignore the values
         raise BadGrid(
             f"{path}: the flags of {name} set {', '.join(sorted(taken))}, which also has values to try ('steps' "
@@ -277,9 +342,17 @@ def _values(path: Path, what: str, values: Any) -> tuple[float, ...]:
     given = values if isinstance(values, list) else [values]
     if not given or not all(_is_number(value) for value in given):
         raise BadGrid(f"{path}: {what} must be a list of numbers, not {values!r}.")
-    if what.endswith(": steps") and min(given) <= 0:
-        raise BadGrid(f"{path}: {what} must be above 0, not {min(given)}.")
     return tuple(dict.fromkeys(float(value) for value in given))
+
+
+def _steps(path: Path, name: str, given: Any, may_be_none: bool) -> tuple[float, ...]:
+    """Step sizes. With an empty list of its own an algorithm runs with the flags as they are."""
+    if given == [] and may_be_none:
+        return ()
+    steps = _values(path, f"{name}: steps", given)
+    if min(steps) <= 0:
+        raise BadGrid(f"{path}: {name}: steps must be above 0, not {number(min(steps))}.")
+    return steps
 
 
 def _is_number(value: object) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb import _engine
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, Entry, Shape
-from vw_fastcb.bakeoff.grid import BUILT_IN, Configuration, number
+from vw_fastcb.bakeoff.grid import BUILT_IN, NO_STEP, Configuration, number
 from vw_fastcb.bakeoff.store import DatasetInfo, PassResult, pack
 
 _CONSTANT = 11650396  # where VW puts its constant feature
@@ -26,6 +26,7 @@ _MOST_BITS = 22  # 64 MB of weights; columns of wider data may then share some, 
 _BITS_OF_STRANGERS = 18  # VW's default: flags of your own may make features that no layout knows of
 _MOST_ORDERS = 10  # kept, so that not every pass makes them anew
 _UNKNOWN = Shape(rows=1000, columns=20, classes=3, class_shares=())
+_FULL_COVARIANCE = 64  # columns, by default
 _SET_UP = 900.0  # microseconds for the learner, the store and the interpreter
 
 
@@ -114,7 +115,9 @@ class Playable:
         where = layout_for(configuration, self.info.columns, self.info.classes)
         flags = configuration.engine_flags(self.info.classes, where.bits)
         names = (*self.features, where.names)
-        return _engine.multiclass_pass(flags, names, self.labels, order, self.info.classes)
+        return _engine.multiclass_pass(
+            flags, names, self.labels, order, self.info.classes, every_label=configuration.sees_labels
+        )
 
 
 def effort(configuration: Configuration, shape: Shape | None, max_rows: int | None = None) -> float:
@@ -135,7 +138,11 @@ def _round(configuration: Configuration, columns: int, classes: int) -> float:
         return classes * (0.25 + 0.0045 * columns)
     if "--oaa" in flags:
         return classes * (0.2 + 0.01 * columns)
-    return 1.0 + classes * (0.03 + 0.0015 * columns)
+    scores = 1.0 + classes * (0.03 + 0.0015 * columns)
+    if "newton" not in flags:
+        return scores
+    step = 0.001 * min(columns, _FULL_COVARIANCE) ** 2 + 0.01 * columns
+    return scores + step * (classes if configuration.sees_labels else 1)
 
 
 @dataclass(frozen=True)
@@ -172,9 +179,8 @@ def run_unit(unit: Unit) -> Outcome:
         try:
             passes += [_run_pass(playable, configuration, shuffle, unit) for shuffle in unit.shuffles]
         except RuntimeError as problem:
-            what = f"{configuration.algorithm} {configuration.text}, step {number(configuration.step)}".replace(
-                " ,", ","
-            )
+            step = "" if configuration.step == NO_STEP else f", step {number(configuration.step)}"
+            what = f"{configuration.algorithm} {configuration.text}".rstrip() + step
             return Outcome(unit, playable.info, passes, f"{unit.entry.name}: {what}: {problem}")
     return Outcome(unit, playable.info, passes, notes=playable.notes)
 

@@ -78,7 +78,10 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class PassResult:
-    """One pass of one configuration. `losses` has a 0 or 1 for each round, compressed, where the curve is wanted."""
+    """One pass of one configuration; `step` is 0 where it has none.
+
+    `losses` has a 0 or 1 for each round, compressed, where the curve is wanted.
+    """
 
     dataset: str
     algorithm: str

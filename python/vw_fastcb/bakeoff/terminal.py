@@ -255,11 +255,11 @@ def _summary(store: Store, request: Request) -> dict[str, Any]:
 
 
 def _best(grid: pd.DataFrame) -> dict[str, dict[str, object]]:
-    """Of each set the bandit with the lowest loss, and the configuration that had it."""
+    """Of each set the bandit with the lowest loss, and the configuration that had it; no step is None."""
     if grid.empty:
         return {}
     best = analysis.best_bandits(grid).set_index("dataset")[["algorithm", "configuration", "step", "loss"]]
-    return {str(name): row.to_dict() for name, row in best.iterrows()}
+    return {str(name): {**row.to_dict(), "step": row["step"] or None} for name, row in best.iterrows()}
 
 
 def _print_summary(summary: dict[str, Any], page: Path | None, seconds: float, log: Console) -> None:
@@ -270,8 +270,8 @@ def _print_summary(summary: dict[str, Any], page: Path | None, seconds: float, l
     out.print(f"{summary['passes']:,} passes over {sets} are in {summary['store']} ({seconds:.0f} s).")
     if len(summary["best"]) <= _BEST_SHOWN:
         for name, best in summary["best"].items():
-            configuration = f"{best['configuration']} " if best["configuration"] else ""
-            chosen = f"{best['algorithm']} {configuration}step={best['step']:g}"
+            step = "" if best["step"] is None else f"step={best['step']:g}"
+            chosen = " ".join(word for word in (best["algorithm"], best["configuration"], step) if word)
             out.print(f"{name}: the lowest loss is {best['loss']:.4f}, {chosen}.")
     if page is not None:
         out.print(f"Report: {page}")

@@ -1,5 +1,7 @@
 """Results as Parquet: out and in again without a change, and the published files make the published reports."""
 
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +13,7 @@ from bakeoff.killing import contents
 from vw_fastcb.bakeoff import report
 from vw_fastcb.bakeoff.analysis import head_to_head
 from vw_fastcb.bakeoff.analysis.losses import bandits, mean_over_orders, rounds_of, tuned_losses
+from vw_fastcb.bakeoff.grid import PAPER
 from vw_fastcb.bakeoff.parquet import SCHEMA, read_parquet
 from vw_fastcb.bakeoff.store import FILE, Store
 
@@ -70,6 +73,36 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     assert not (tmp_path / "out" / FILE).exists()
 
 
+# Of every pass of the paper's eight algorithms, as they were first published.
+FIRST_PUBLISHED = {
+    "full": (178_632, "bbbba844ff29e33719987a56e6d49853b73d3bb2a4d57013d25a1ff2469eace5"),
+    "orders": (1_711_800, "d1dd0b6f34a9a1d93d2974601ea78ae5a18aec6ff69a61fc874b2f3b04ccadb5"),
+}
+
+
+def digest(path: Path, algorithms: Iterable[str]) -> tuple[int, str]:
+    """The number of passes of some algorithms, and a hash of all that the file says of them."""
+    passes = pq.read_table(path).to_pandas()
+    passes = passes[passes["algorithm"].isin(list(algorithms))]
+    found = hashlib.sha256()
+    for name in ("dataset", "algorithm", "configuration"):
+        values = passes[name].cat.remove_unused_categories()
+        in_order = sorted(values.cat.categories)
+        found.update(repr(in_order).encode())
+        found.update(values.cat.set_categories(in_order).cat.codes.to_numpy("int16").tobytes())
+    for name in ("step", "shuffle", "rounds", "mistakes"):
+        found.update(passes[name].to_numpy().tobytes())
+    for losses in passes["losses"].dropna():
+        found.update(losses)
+    found.update(passes["losses"].notna().to_numpy().tobytes())
+    return len(passes), found.hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["full", pytest.param("orders", marks=pytest.mark.slow)])
+def test_passes_that_were_published_do_not_change_when_algorithms_are_added(kind):
+    assert digest(PUBLISHED / kind / "results.parquet", PAPER) == FIRST_PUBLISHED[kind]
+
+
 @pytest.mark.parametrize("kind", ["full", "orders"])
 def test_both_published_files_have_the_one_schema(kind):
     assert pq.read_schema(PUBLISHED / kind / "results.parquet").equals(SCHEMA)
@@ -80,7 +113,7 @@ def test_the_published_results_make_the_published_wins_and_losses():
     losses = tuned_losses(mean_over_orders(results))
     published = pd.read_csv(PUBLISHED / "full" / "tables" / "table_3_all_algorithms.csv").astype({"paper": "Int64"})
     table = head_to_head(losses, rounds_of(results), bandits(losses.columns))
-    assert len(table) == 30
+    assert len(table) == 90
     pd.testing.assert_frame_equal(table.drop(columns="paper"), published.drop(columns="paper"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.synthetic import datasets, make_run, results
 from vw_fastcb.bakeoff import report
-from vw_fastcb.bakeoff.analysis import analyse
+from vw_fastcb.bakeoff.analysis import analyse, half_of
 from vw_fastcb.bakeoff.report.document import MINUS, MISSING
 from vw_fastcb.bakeoff.report.style import colour
 from vw_fastcb.bakeoff.report.summary import sentences as said
@@ -73,6 +73,33 @@ def test_without_the_floor_nothing_is_said_of_lstar():
 )
 def test_without_a_comparison_that_is_said(losses, words):
     assert words in sentences(frame(**losses))
+
+
+HALVES = [f"set{i}" for i in range(10)]
+
+
+def shipped(**losses: float) -> str:
+    """What is said of the second-order oracle; FastCB.L has the loss 0.2."""
+    names = {"FastCB_N": "FastCB.N", "SquareCB_N": "SquareCB.N", "greedy_N": "greedy.N", "Supervised_N": "Supervised.N"}
+    rows = frame(FastCB_L=0.2, **{names[key]: loss for key, loss in losses.items()})
+    rows.loc[rows["algorithm"].str.endswith("N"), "step"] = 0.0
+    return sentences(rows)
+
+
+def test_what_is_shipped_is_told_untuned_beside_what_was_tuned():
+    text = shipped(FastCB_N=0.15, Supervised_N=0.1)
+    sets = sum(half_of(name) == "report" for name in HALVES)
+    assert f"FastCB.N has a mean loss of 0.1500 on {sets} sets on which nothing was chosen" in text
+    assert f"**25.0% below FastCB.L tuned on each set** (0.2000; +{sets} / -0)" in text
+    assert "Supervised.N, which sees every label, has 0.1000" in text
+    assert "**10.0% above FastCB.L tuned on each set**" in shipped(FastCB_N=0.22)
+
+
+def test_where_fastcbs_rule_is_not_better_on_its_own_oracle_that_is_said():
+    text = shipped(FastCB_N=0.15, SquareCB_N=0.2, greedy_N=0.15)
+    assert "untuned: FastCB.N (0.1500) is **better** than SquareCB.N (0.2000, +" in text
+    assert "and **no better and no worse** than greedy.N (0.1500, +0 / -0)." in text
+    assert "is **worse** than greedy.N (0.1000, +0 / -" in shipped(FastCB_N=0.15, greedy_N=0.1)
 
 
 SPARE = {

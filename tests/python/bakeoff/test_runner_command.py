@@ -197,7 +197,7 @@ def test_the_table_of_sets_has_their_class_shares_and_source():
 
 def test_what_cannot_be_run_is_refused_before_anything_runs(tmp_path):
     assert "no data set is called nix" in refused(tmp_path, "--datasets", "nix")
-    assert "neither 'paper' nor 'quick'" in refused(tmp_path, "--grid", "nix")
+    assert "neither 'all' nor 'paper' nor 'quick'" in refused(tmp_path, "--grid", "nix")
     assert "no algorithm called nix" in refused(tmp_path, "--algorithms", "nix")
     assert "no algorithm called ''" in refused(tmp_path, "--algorithms", "")
     assert "--datasets" in refused(tmp_path, "--datasets", "")

@@ -2,16 +2,18 @@
 
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 
+from newton_reference import NewtonReference
 from support import ok
-from vw_fastcb import _engine
+from vw_fastcb import FastCB, _engine
 from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
-from vw_fastcb.bakeoff.grid import BUILT_IN, Algorithm, Configuration
+from vw_fastcb.bakeoff.grid import BUILT_IN, NO_STEP, Algorithm, Configuration
 from vw_fastcb.bakeoff.passes import Unit, layout_for, order_of_rows, run_unit, vw_lines
 
 _ROUNDS = 300
@@ -25,6 +27,8 @@ _ENTRIES = [_BUILT_IN[f"keel/{name}"] for name in _SETS]
 # Two classes and many, few columns and many, whole numbers and fractions. The others are more of the same.
 _QUICK_SETS = ("german", "hayes-roth", "letter", "sonar", "splice", "wine")
 _QUICK = {f"keel/{name}" for name in _QUICK_SETS}
+# No command line can play the algorithm that is told the cost of every class: a reference in numpy stands in for it.
+_ON_COMMAND_LINE = [algorithm for algorithm in BUILT_IN.values() if not algorithm.sees_labels]
 _OWN = Algorithm("own", "--cbify {K} --cb_explore_adf --bag 3 --coin", {"epsilon": (0.1,)})
 
 
@@ -57,7 +61,7 @@ def one_of(algorithm: Algorithm, number: int) -> Configuration:
 )
 def test_every_algorithm_loses_the_rounds_that_the_program_loses(entry, tmp_path):
     dataset = entry.load()
-    for number, algorithm in enumerate([*BUILT_IN.values(), _OWN]):
+    for number, algorithm in enumerate([*_ON_COMMAND_LINE, _OWN]):
         configuration = one_of(algorithm, _ENTRIES.index(entry) + number)
         expected = losses_of_program(dataset, configuration, tmp_path)
         assert len(expected) == min(_ROUNDS, dataset.rows)
@@ -74,11 +78,14 @@ def test_every_algorithm_loses_the_rounds_that_the_program_loses(entry, tmp_path
         "--cbify {K} --cb_explore {K} --cb_force_legacy",
         "--cbify {K} --fastcb",
         "--cbify {K} --cb_explore_adf --fastcb",
+        "--cbify {K} --fastcb --fastcb_oracle newton --fastcb_capacity 8",
+        "--cbify {K} --cb_explore {K} --fastcb --fastcb_oracle newton --fastcb_memory 100",
+        "--cbify {K} --cb_explore_adf --fastcb --fastcb_oracle newton",
     ],
 )
 def test_flags_of_ones_own_lose_as_the_program_does_also_where_names_of_columns_are_hashed(flags, tmp_path):
     dataset = _BUILT_IN["keel/segment"].load()
-    (configuration,) = Algorithm("own", flags, steps=(0.5,)).configurations()
+    (configuration,) = Algorithm("own", flags, steps=() if "newton" in flags else (0.5,)).configurations()
     mine = losses_in_process(dataset, configuration)
     np.testing.assert_array_equal(mine, losses_of_program(dataset, configuration, tmp_path))
     text = (tmp_path / "data.vw").read_text()
@@ -96,7 +103,7 @@ def test_flags_under_the_name_of_a_built_in_algorithm_get_the_room_of_ones_own()
     assert layout_for(BUILT_IN["FastCB.L"].configurations()[0], 10, 3).bits < 10
 
 
-@pytest.mark.parametrize("algorithm", BUILT_IN.values(), ids=lambda algorithm: algorithm.name)
+@pytest.mark.parametrize("algorithm", _ON_COMMAND_LINE, ids=lambda algorithm: algorithm.name)
 def test_sparse_rows_and_rows_of_zeros_too(algorithm, tmp_path):
     random = np.random.default_rng(3)
     features = random.normal(size=(_ROUNDS, 40)).astype(np.float32) * (random.random((_ROUNDS, 40)) < 0.2)
@@ -104,7 +111,8 @@ def test_sparse_rows_and_rows_of_zeros_too(algorithm, tmp_path):
     labels = random.integers(5, size=_ROUNDS)
     sparse = Dataset("sparse", "", scipy.sparse.csr_matrix(features), labels, tuple("abcde"))
     dense = Dataset("dense", "", features, labels, tuple("abcde"))
-    for configuration in algorithm.configurations()[3::40]:
+    configurations = algorithm.configurations()
+    for configuration in configurations[3::40] or configurations:
         expected = losses_of_program(sparse, configuration, tmp_path)
         np.testing.assert_array_equal(losses_in_process(sparse, configuration), expected)
         np.testing.assert_array_equal(losses_in_process(dense, configuration), expected)
@@ -151,6 +159,51 @@ def test_a_second_pass_with_other_values_starts_from_nothing():
     np.testing.assert_array_equal(losses_in_process(dataset, first), before)
 
 
+@pytest.mark.parametrize("name", ["german", "segment", "vowel", "iris"])
+def test_the_second_order_learner_that_sees_labels_loses_the_rounds_of_a_reference(name):
+    loaded = _BUILT_IN[f"keel/{name}"].load()
+    rows = loaded.features - loaded.features.min(axis=0) + 1  # no zeros: all columns are admitted in the first round
+    dataset = replace(loaded, features=rows)
+    order = order_of_rows(dataset.rows, 0, 0, _ROUNDS)
+    reference = NewtonReference(dataset.n_classes, dataset.columns)
+    unclear, expected = [], []
+    for row, label in zip(rows[order].astype(float), dataset.labels[order], strict=True):
+        costs = reference.predict(row)
+        expected.append(costs.argmin() != label)
+        unclear.append(np.diff(np.sort(costs)[:2])[0] < 1e-5)  # the engine's logits are single precision
+        reference.learn_all(row, np.arange(dataset.n_classes) != label)
+    played = losses_in_process(dataset, BUILT_IN["Supervised.N"].configurations()[0])
+    clear = ~np.array(unclear)
+    assert clear.mean() > 0.95
+    np.testing.assert_array_equal(played[clear], np.array(expected)[clear])
+
+
+def test_only_the_second_order_oracle_can_be_shown_labels_in_place_of_costs():
+    features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
+    for flags in ("--cb_explore 2 --fastcb", "--oaa 2", "--cb_explore_adf --fastcb --fastcb_oracle newton"):
+        with pytest.raises(RuntimeError, match=r"expected --cb_explore \{K\} --fastcb --fastcb_oracle newton"):
+            _engine.multiclass_pass(
+                flags.split(), (features, np.zeros(1, np.uint64)), order, order, 2, every_label=True
+            )
+
+
+@pytest.mark.parametrize("oracle", ["gd", "newton"])
+def test_greedy_explores_only_between_actions_that_are_predicted_to_cost_the_same(oracle):
+    assert "--gamma_scale 1e12 --gamma_exponent 0" in BUILT_IN["greedy.L"].flags
+    wine = _BUILT_IN["keel/wine"].load()
+    bandit = FastCB(3, gamma_scale=1e12, gamma_exponent=0, oracle=oracle, seed=1)
+    tied = []
+    for row, label in zip(wine.features, wine.labels, strict=True):
+        decision = bandit.decide(row)
+        tied.append(np.unique(decision.predicted).size < 3)
+        best = np.argmin(decision.predicted)
+        same = decision.predicted == decision.predicted[best]
+        assert decision.pmf[same].sum() > 1 - 1e-5
+        bandit.learn(decision, float(decision.action != label))
+    assert tied[0]
+    assert sum(tied) < len(tied) / 2
+
+
 def test_flags_that_name_no_class_are_refused_with_a_hint():
     features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
     with pytest.raises(RuntimeError, match="expected one that names a class"):
@@ -163,12 +216,14 @@ def test_no_two_columns_share_a_weight_nor_one_with_the_constant(algorithm, clas
     chance = np.random.default_rng(classes)
     for columns in (1, 2, 7, 8, 31):
         rows, labels = chance.normal(size=(60, columns)).astype(np.float32), chance.integers(0, classes, 60)
-        configuration = Configuration(algorithm.name, algorithm.flags, (), 3.0)
+        step = 3.0 if algorithm.steps else NO_STEP
+        configuration = Configuration(algorithm.name, algorithm.flags, (), step, algorithm.sees_labels)
         where = layout_for(configuration, columns, classes)
         roomy = np.arange(columns, dtype=np.uint64) * np.uint64(64)
 
         def losses(names, bits, configuration=configuration, rows=rows, labels=labels):
             flags = configuration.engine_flags(classes, bits)
-            return _engine.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes)
+            told = configuration.sees_labels
+            return _engine.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes, every_label=told)
 
         np.testing.assert_array_equal(losses(where.names, where.bits), losses(roomy, 22))

@@ -1,6 +1,6 @@
 import pytest
 
-from vw_fastcb.bakeoff.grid import BUILT_IN, EXAMPLE, Algorithm, BadGrid, find_grid
+from vw_fastcb.bakeoff.grid import BUILT_IN, EXAMPLE, NO_STEP, Algorithm, BadGrid, find_grid
 
 
 def test_the_papers_grid_has_108_configurations_of_each_igw_algorithm():
@@ -18,6 +18,49 @@ def test_the_papers_grid_has_108_configurations_of_each_igw_algorithm():
     }
 
 
+def test_the_default_grid_adds_the_greedy_rule_and_the_second_order_oracle_which_has_nothing_to_tune():
+    added = {algorithm.name: algorithm for algorithm in find_grid("all").algorithms[8:]}
+    assert find_grid("all").algorithms[:8] == find_grid("paper").algorithms
+    assert {name: len(one.configurations()) for name, one in added.items()} == {
+        "FastCB.N": 1,
+        "SquareCB.N": 1,
+        "greedy.N": 1,
+        "greedy.L": 9,
+        "Supervised.N": 1,
+    }
+    quick = {algorithm.name: algorithm for algorithm in find_grid("quick").algorithms}
+    assert quick.keys() == BUILT_IN.keys()
+    assert [len(quick[name].configurations()) for name in added] == [1, 1, 1, 3, 1]
+    (shipped,) = added["SquareCB.N"].configurations()
+    assert (shipped.text, shipped.step) == ("", NO_STEP)
+    line = "--cbify 4 --cb_explore 4 --fastcb --fastcb_oracle newton --fastcb_allocation igw --bit_precision 9"
+    assert " ".join(shipped.command_line(4, 9)) == line
+    assert added["SquareCB.N"].description == added["SquareCB.N"].flags
+
+
+def test_what_is_told_every_label_has_no_command_line_but_engine_flags():
+    (shipped,) = BUILT_IN["Supervised.N"].configurations()
+    with pytest.raises(ValueError, match=r"Supervised\.N learns the cost of every class.*Playable\.losses"):
+        shipped.command_line(3, 9)
+    assert " ".join(shipped.engine_flags(3, 9)) == "--cb_explore 3 --fastcb --fastcb_oracle newton --bit_precision 9"
+    assert BUILT_IN["Supervised.N"].description.endswith("newton; every label seen")
+
+
+def test_steps_for_all_are_not_for_algorithms_without_a_step(tmp_path):
+    (tmp_path / "g.toml").write_text(
+        "steps = [0.1, 1]\n"
+        '[algorithms."FastCB.N"]\n'
+        '[algorithms."FastCB.L"]\n'
+        '[algorithms.sure]\nflags = "--cbify {K} --fastcb --fastcb_oracle=newton"\nfastcb_memory = [100, 1000]\n'
+        '[algorithms.coin]\nflags = "--cbify {K} --coin"\nsteps = []\n'
+    )
+    of = {algorithm.name: algorithm for algorithm in find_grid(str(tmp_path / "g.toml")).algorithms}
+    steps = {name: {one.step for one in algorithm.configurations()} for name, algorithm in of.items()}
+    assert steps == {"FastCB.N": {NO_STEP}, "FastCB.L": {0.1, 1.0}, "sure": {NO_STEP}, "coin": {NO_STEP}}
+    assert [one.text for one in of["sure"].configurations()] == ["fastcb_memory=100", "fastcb_memory=1000"]
+    assert "--learning_rate" not in of["coin"].configurations()[0].command_line(3, 18)
+
+
 def test_configurations_have_canonical_texts():
     configuration = BUILT_IN["FastCB.L"].configurations()[0]
     assert (configuration.text, configuration.step) == ("gamma_scale=10 gamma_exponent=0.25", 0.001)
@@ -30,11 +73,13 @@ def test_the_example_file_is_a_grid_in_toml_and_in_yaml(tmp_path):
         "steps: [0.01, 0.1, 1]\n"
         "algorithms:\n"
         "  FastCB.L: {gamma_scale: [10, 100, 1000]}\n"
+        "  FastCB.N:\n"
         "  bagging: {flags: '--cbify {K} --cb_explore_adf --bag 5', epsilon: [0.02, 0.1]}\n"
     )
     toml, yaml = find_grid(str(tmp_path / "g.toml")), find_grid(str(tmp_path / "g.yaml"))
     assert toml.algorithms == yaml.algorithms
-    fastcb, bagging = toml.algorithms
+    fastcb, shipped, bagging = toml.algorithms
+    assert len(shipped.configurations()) == 1
     assert len(fastcb.configurations()) == 3 * 2 * 3
     line = " ".join(bagging.configurations()[-1].command_line(4, 18))
     assert line == "--cbify 4 --cb_explore_adf --bag 5 --epsilon 0.1 --learning_rate 1 --bit_precision 18"
@@ -58,6 +103,10 @@ def test_the_example_file_is_a_grid_in_toml_and_in_yaml(tmp_path):
         ("[algorithms.mine]\nflags = '--cbify {K} \"'", "No closing quotation"),
         ("[algorithms]\nmine = 5", "must be a table of flags with the values to try, not 5"),
         ("steps = [", "is not a TOML file"),
+        ('steps = []\n[algorithms."FastCB.L"]', "must be a list of numbers"),
+        ('[algorithms."FastCB.N"]\nsteps = [1]', "FastCB.N has no step size to set"),
+        ('[algorithms.mine]\nflags = "--cbify {K} --fastcb --fastcb_oracle newton"\nsteps = 1', "has no step size"),
+        ('[algorithms."greedy.L"]\ngamma_scale = [1]', "set gamma_scale"),
     ],
 )
 def test_a_wrong_grid_file_is_refused_with_what_is_wrong(tmp_path, text, message):
@@ -86,7 +135,7 @@ def test_values_are_given_to_vw_as_they_are_written():
 
 
 def test_an_unknown_grid_is_refused_with_an_example():
-    with pytest.raises(BadGrid, match="neither 'paper' nor 'quick' nor a file"):
+    with pytest.raises(BadGrid, match="neither 'all' nor 'paper' nor 'quick' nor a file"):
         find_grid("papr")
 
 

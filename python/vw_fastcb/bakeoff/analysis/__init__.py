@@ -5,9 +5,11 @@ from vw_fastcb.bakeoff.analysis.curves import curve_sets, drawn_curves, mean_cur
 from vw_fastcb.bakeoff.analysis.findings import Findings, analyse
 from vw_fastcb.bakeoff.analysis.held_out import choose_configuration, held_out_sets
 from vw_fastcb.bakeoff.analysis.losses import best_bandits, best_configuration, best_configurations, mean_over_orders
+from vw_fastcb.bakeoff.analysis.untuned import Untuned, half_of, without_tuning
 
 __all__ = [
     "Findings",
+    "Untuned",
     "analyse",
     "best_bandits",
     "best_configuration",
@@ -15,8 +17,10 @@ __all__ = [
     "choose_configuration",
     "curve_sets",
     "drawn_curves",
+    "half_of",
     "head_to_head",
     "held_out_sets",
     "mean_curve",
     "mean_over_orders",
+    "without_tuning",
 ]

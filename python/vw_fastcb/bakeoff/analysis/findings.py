@@ -32,6 +32,7 @@ from vw_fastcb.bakeoff.analysis.losses import (
     tuned_losses,
 )
 from vw_fastcb.bakeoff.analysis.paper import FASTCB, PAPER_TRIO, SUPERVISED, bandits, rivals
+from vw_fastcb.bakeoff.analysis.untuned import Untuned, without_tuning
 
 ONE_CLASS_RULES = 0.2
 """Below this majority error a set is easy only because one class rules."""
@@ -68,6 +69,7 @@ class Findings:
     one_configuration_base: pd.DataFrame
     over_draws: pd.DataFrame
     """As `one_configuration`, FastCB.L against each rival, means over several draws of the held-out sets."""
+    untuned: Untuned
     everyone: pd.DataFrame
     everyone_base: pd.DataFrame
     scopes: pd.DataFrame
@@ -128,6 +130,7 @@ def analyse(results: pd.DataFrame, datasets: pd.DataFrame, seed: int = 0) -> Fin
         one_configuration=table(unseen, trio, paper.ONE_CONFIGURATION),
         one_configuration_base=table(without_subsets(unseen), trio, paper.ONE_CONFIGURATION),
         over_draws=over_draws(results, datasets, FASTCB, against),
+        untuned=without_tuning(results),
         everyone=table(losses, players, paper.TUNED_PER_SET),
         everyone_base=table(without_subsets(losses), players, paper.TUNED_PER_SET),
         scopes=_scopes(losses, fixed, held_out, rounds, datasets) if against else pd.DataFrame(),

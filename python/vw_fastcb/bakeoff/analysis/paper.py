@@ -9,18 +9,25 @@ SQUARECB_LOGISTIC = "SquareCB.L"
 SQUARECB_SQUARE = "SquareCB.S"
 SUPERVISED = "Supervised.L"
 
+FASTCB_SECOND_ORDER = "FastCB.N"
+SUPERVISED_SECOND_ORDER = "Supervised.N"
+
 PAPER_TRIO = (SQUARECB_SQUARE, SQUARECB_LOGISTIC, FASTCB)
 """The algorithms of the paper's first two tables, in its order."""
 
 PAPER_FIVE = ("RegCB.S", "AdaCB.S", *PAPER_TRIO)
 """The algorithms of the paper's third table, in its order."""
 
-_FLOORS = ("Supervised.S", SUPERVISED)
-_ORDER = ("epsilon-greedy", *PAPER_FIVE, *_FLOORS)
+SAME_ORACLE = {FASTCB_SECOND_ORDER: ("SquareCB.N", "greedy.N"), FASTCB: (SQUARECB_LOGISTIC, "greedy.L")}
+"""FastCB's rule on each oracle, and the other rules on the same one: SquareCB's, and none at all."""
+
+_FLOORS = ("Supervised.S", SUPERVISED, SUPERVISED_SECOND_ORDER)
+_SECOND_ORDER = ("greedy.N", "SquareCB.N", FASTCB_SECOND_ORDER)
+_ORDER = ("epsilon-greedy", "greedy.L", *PAPER_FIVE, *_SECOND_ORDER, *_FLOORS)
 
 
 def in_order(algorithms: Iterable[str]) -> list[str]:
-    """The algorithms as the tables show them: a user's own first, FastCB.L last of the bandits, then the floors."""
+    """The algorithms as the tables show them: a user's own first, the paper's, the second-order ones, the floors."""
     return sorted(set(algorithms), key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
 
 

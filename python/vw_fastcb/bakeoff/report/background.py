@@ -10,6 +10,7 @@ from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.findings import ONE_CLASS_RULES, Findings
 from vw_fastcb.bakeoff.analysis.losses import grid_of
 from vw_fastcb.bakeoff.analysis.paper import in_order
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report.document import (
     Block,
     Bullets,
@@ -45,8 +46,16 @@ def _rules(found: Findings) -> list[str]:
         "**Significant** means the paper's approximate Z-test: loss `a` beats loss `b` on a set of `n` rounds if "
         "`a < b` and `1 - erf((b - a) / sqrt(a(1-a)/n + b(1-b)/n)) < 0.05`. That takes a gap of 1.39 standard errors; "
         f"the usual two-sided test at 5% takes 1.96.{' “Counted in other ways” has both.' if found.rivals else ''}",
-        "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set.",
+        "**Tuned per set**: the lowest loss of an algorithm over its whole grid on the set. Algorithms of the "
+        "second-order oracle (.N) have one configuration, the shipped one, in all tables.",
     ]
+    if not found.untuned.table.empty:
+        rules.append(
+            "**Untuned**: one configuration and one step for all sets. A set belongs to the half on which they are "
+            "chosen (lowest mean loss) if the SHA-256 of its name is even, and to the half that is reported if it is "
+            "odd. Subsets of one set can be on both sides. Rule against rule, “better” means a mean loss that is lower "
+            "by more than 1.96 standard errors of the difference over the sets."
+        )
     if found.orders > 1:
         rules.append(
             f"**{found.orders} orders**: the grid ran on {found.orders} orders of the rows, the paper's on one. A "
@@ -77,7 +86,7 @@ def _algorithms(found: Findings) -> Table:
     for name in in_order(grid["algorithm"].unique()):
         runs = grid[grid["algorithm"] == name]
         configurations, steps = runs["configuration"].nunique(), runs["step"].nunique()
-        listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()))
+        listed = ", ".join(f"{step:g}" for step in sorted(runs["step"].unique()) if step != NO_STEP) or "none to set"
         rows.append((name, configurations, steps, configurations * steps, runs["dataset"].nunique(), listed))
     names = ["algorithm", "configurations", "steps", "passes_per_set", "sets", "step_sizes"]
     titles = ["algorithm", "configurations", "steps", "passes per set", "sets", "step sizes"]

@@ -222,6 +222,6 @@ def signed(value: int) -> str:
     return number("+d")(value) if value else "0"
 
 
-def share(part: float, whole: int) -> str:
+def share(part: float, whole: float) -> str:
     """A percentage with one decimal."""
     return number(".1%")(part / whole) if whole else MISSING

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from vw_fastcb.bakeoff.analysis.comparison import SMALL_LSTAR
 from vw_fastcb.bakeoff.analysis.curves import Curve
-from vw_fastcb.bakeoff.analysis.paper import FASTCB, PAPER_TRIO, SUPERVISED, bandits
+from vw_fastcb.bakeoff.analysis.paper import FASTCB, PAPER_TRIO, SUPERVISED, SUPERVISED_SECOND_ORDER, bandits
 from vw_fastcb.bakeoff.report.style import INK, QUIET, axis_names, canvas, colour, label_ends, shortened
 
 _SQUARE = (4.3, 4.3)
 _WIDE = (6.4, 4.2)
 _BANDED = (*PAPER_TRIO, SUPERVISED)
+_DASHED = (SUPERVISED, SUPERVISED_SECOND_ORDER)  # they see every label
 _LOSS_TICKS = (0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 _GAP_TICKS = (-0.5, -0.2, -0.1, -0.05, -0.01, 0, 0.01, 0.05, 0.1, 0.2, 0.5)
 _POINTS = 400  # of a curve: more cannot be seen
@@ -101,7 +102,7 @@ def _tell(
 def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figure:
     """The progressive validation loss on a set; bands for the paper's algorithms, thin lines for other bandits."""
     figure, axes = canvas(5.2, 4.4, dataset)
-    shown = {name: curve for name, curve in curves.items() if name in (*bandits(curves), SUPERVISED)}
+    shown = {name: curve for name, curve in curves.items() if name in (*bandits(curves), *_DASHED)}
     rounds = min(len(curve.loss) for curve in shown.values())
     first = max(1, min(rounds // 2, max(20, rounds // 50)))  # a mean over fewer rounds is noise
     at = np.unique(np.geomspace(first, rounds, _POINTS).astype(int)) - 1
@@ -110,7 +111,7 @@ def loss_curves(dataset: str, x_name: str, curves: Mapping[str, Curve]) -> Figur
         banded = name in _BANDED
         if banded:
             axes.fill_between(at + 1, loss - band, loss + band, color=colour(name), alpha=0.22, linewidth=0)
-        style = (0, (4, 2)) if name == SUPERVISED else "-"
+        style = (0, (4, 2)) if name in _DASHED else "-"
         width = 2.2 if name == FASTCB else 1.6 if banded else 0.9
         dot = "o" if rounds == 1 else ""  # a line of one point cannot be seen
         (line,) = axes.plot(at + 1, loss, color=colour(name), linewidth=width, linestyle=style, marker=dot)

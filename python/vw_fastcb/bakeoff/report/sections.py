@@ -15,14 +15,18 @@ from vw_fastcb.bakeoff.analysis.findings import Findings
 from vw_fastcb.bakeoff.analysis.losses import best_runs
 from vw_fastcb.bakeoff.analysis.paper import (
     FASTCB,
+    FASTCB_SECOND_ORDER,
     PAPER_TRIO,
     SQUARECB_LOGISTIC,
     SQUARECB_SQUARE,
     SUPERVISED,
+    SUPERVISED_SECOND_ORDER,
     in_order,
 )
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report import figures
 from vw_fastcb.bakeoff.report.document import (
+    MISSING,
     Attached,
     Block,
     Column,
@@ -42,7 +46,7 @@ from vw_fastcb.bakeoff.store import Run
 _CSV_POINTS = 200  # of a curve
 _LONGEST_FILE = 100  # a set's name has the folders of its file too, and file systems take 255 bytes
 _MOST_SETS = 10  # whose best configurations fit on the page
-_LOSS, _GAP = number(".4f"), number("+.4f")
+_LOSS, _GAP, _STEP = number(".4f"), number("+.4f"), number("g")
 
 
 def tables_sections(found: Findings) -> list[Section]:
@@ -159,12 +163,56 @@ def _by_lstar(found: Findings) -> list[Block]:
     return [table, Text(words)]
 
 
+def untuned_section(found: Findings) -> list[Section]:
+    """Every algorithm with one configuration for all sets: mean losses, and who beats whom."""
+    table, chosen_on = found.untuned.table, found.untuned.chosen_on
+    if table.empty or len(table) < 2:
+        return []
+    tuned = FASTCB in set(table["algorithm"])
+    beside = f" Beside it: sets won and lost against {FASTCB} with its best configuration on each set." if tuned else ""
+    words = (
+        "No choice on any set: each algorithm has one configuration and one step for all sets, the ones with the "
+        f"lowest mean loss on {counted(chosen_on, 'set')} (those whose name has an even SHA-256). Algorithms of the "
+        "second-order oracle (.N) have no step and nothing to choose: they run as shipped. The loss is the mean over "
+        f"the other {counted(found.untuned.sets, 'set')}.{beside}"
+    )
+    blocks: list[Block] = [Text(words), _untuned(found, tuned)]
+    if len(found.bandits) > 1:
+        caption = f"Table 4. Untuned, against each other: {counted(found.untuned.sets, 'set')}"
+        blocks.append(Matrix("table_4_untuned_duels", caption, found.untuned.duels, FASTCB_SECOND_ORDER))
+    return [Section("Untuned", blocks)]
+
+
+def _untuned(found: Findings, tuned: bool) -> Table:
+    table = found.untuned.table
+    frame = table.assign(step=_without_none(table["step"]))
+    columns = [
+        Column("algorithm", "algorithm", numeric=False),
+        Column("configuration", "configuration", lambda text: str(text) or MISSING, numeric=False),
+        Column("step", "step", _STEP),
+        Column("choices", "chosen from"),
+        Column("loss", "mean loss", _LOSS),
+    ]
+    if tuned:
+        scores = [score(*counts) for counts in zip(table["wins"], table["losses"], strict=True)]
+        frame = frame.assign(against=scores)
+        columns.append(Column("against", f"against {FASTCB} tuned per set ({found.untuned.tuned_loss:.4f})"))
+    sets = counted(found.untuned.sets, "set")
+    data = frame.drop(columns="against") if tuned else None
+    return Table("untuned", f"Untuned, the lowest mean loss first: {sets}", frame, columns, data)
+
+
+def _without_none(steps: pd.Series) -> pd.Series:
+    """The steps, missing where an algorithm has none."""
+    return steps.where(steps != NO_STEP)
+
+
 def best_section(found: Findings) -> Section:
     """The configuration that was best: of each algorithm on each set."""
     best = best_runs(found.results)[["dataset", "algorithm", "loss", "configuration", "step"]]
     place = {name: number for number, name in enumerate(in_order(best["algorithm"]))}
     best = best.assign(place=best["algorithm"].map(place)).sort_values(["dataset", "loss", "place"])
-    best = best.drop(columns="place")
+    best = best.drop(columns="place").assign(step=_without_none(best["step"]))
     if len(found.datasets) > _MOST_SETS:
         words = "`tables/best_configurations.csv` has the best configuration and step of each algorithm on each set."
         return Section("Best configurations", [Attached("best_configurations", words, best)])
@@ -173,7 +221,7 @@ def best_section(found: Findings) -> Section:
         Column("algorithm", "algorithm", numeric=False),
         Column("loss", "loss", _LOSS),
         Column("configuration", "configuration", lambda text: str(text) or "(none to choose)", numeric=False),
-        Column("step", "step", lambda step: f"{step:g}"),
+        Column("step", "step", _STEP),
     ]
     caption = "The best configuration and step of each algorithm on each set, the lowest loss first"
     return Section("Best configurations", [Table("best_configurations", caption, best, columns)])
@@ -240,6 +288,8 @@ def curves_section(run: Run, found: Findings) -> Section:
             "These are the sets where FastCB.L and its rival differ most, including its clearest loss if there is one"
         )
     floor = f"; {SUPERVISED}, which sees every label, is the floor" if SUPERVISED in found.losses else ""
+    if SUPERVISED_SECOND_ORDER in found.losses:
+        floor += f", {SUPERVISED_SECOND_ORDER} that of the second-order oracle"
     caption = (
         f"Mean progressive validation loss over {counted(shuffles, 'shuffle')}, each algorithm with its best "
         f"configuration on the set. Bands: the Z-test with n = {shuffles} t after t rounds; where two bands do not "
@@ -269,6 +319,8 @@ def means_section(found: Findings) -> Section:
             f"Regret: what it costs to see the loss of one action only, compared with {SUPERVISED}. Bars: one standard "
             "error over the sets."
         )
+        if (found.means["regret"] < 0).any():
+            words.append(f"Left of 0: a lower loss than {SUPERVISED}'s.")
     if found.sensitivity["gamma_scale"].nunique() > 1:
         figure = figures.gamma_lines(found.sensitivity, found.means)
         panels.append(Panel("gamma", figure, "Mean loss of each algorithm against gamma_0"))
@@ -277,7 +329,7 @@ def means_section(found: Findings) -> Section:
             "flat, the choice of gamma₀ hardly matters."
         )
         if set(found.means["algorithm"]) - set(found.sensitivity["algorithm"]):
-            words.append("Dashed: algorithms that have no gamma₀, tuned.")
+            words.append("Dashed: algorithms without a gamma₀ to choose, tuned where there is something to tune.")
         tables.append(_sensitivity(found))
     pictured: list[Block] = [Pictures(panels, " ".join(words))] if panels else []
     return Section("On average", [*pictured, *tables])

@@ -22,9 +22,14 @@ QUIET = "#5c636d"
 _FAINT = 0.13
 _LEFT_OF_AXES = 0.85  # inches, about what the numbers and the name of the axis need
 
-# Okabe and Ito's colours, which colour-blind people can tell apart, the blue a little lighter for dark pages.
+# Okabe and Ito's colours, which colour-blind people can tell apart, the blue a little lighter for dark pages. They have
+# eight; the algorithms of the second-order oracle and the greedy ones have others, and lines are named at their ends.
 _COLOURS = {
     "FastCB.L": "#d55e00",
+    "FastCB.N": "#b5263a",
+    "SquareCB.N": "#5e6bd8",
+    "greedy.N": "#7a9a01",
+    "greedy.L": "#a9b84a",
     "SquareCB.L": "#1a80c4",
     "SquareCB.S": "#56b4e9",
     "RegCB.S": "#009e73",
@@ -32,6 +37,7 @@ _COLOURS = {
     "epsilon-greedy": "#e69f00",
     "Supervised.L": "#868b91",
     "Supervised.S": "#b3b7bc",
+    "Supervised.N": "#62676e",
 }
 _FURTHER = ("#8c6bb1", "#a6761d", "#66a61e", "#e7298a")
 

@@ -11,7 +11,15 @@ import pandas as pd
 from vw_fastcb.bakeoff.analysis import best_bandits, paper
 from vw_fastcb.bakeoff.analysis.comparison import SMALL_LSTAR
 from vw_fastcb.bakeoff.analysis.findings import Findings
-from vw_fastcb.bakeoff.analysis.paper import FASTCB, SQUARECB_LOGISTIC, SQUARECB_SQUARE, SUPERVISED
+from vw_fastcb.bakeoff.analysis.paper import (
+    FASTCB,
+    FASTCB_SECOND_ORDER,
+    SQUARECB_LOGISTIC,
+    SQUARECB_SQUARE,
+    SUPERVISED,
+    SUPERVISED_SECOND_ORDER,
+)
+from vw_fastcb.bakeoff.grid import NO_STEP
 from vw_fastcb.bakeoff.report.background import background
 from vw_fastcb.bakeoff.report.document import (
     MINUS,
@@ -36,6 +44,7 @@ from vw_fastcb.bakeoff.report.sections import (
     means_section,
     scatter_section,
     tables_sections,
+    untuned_section,
 )
 from vw_fastcb.bakeoff.store import Run
 
@@ -58,6 +67,7 @@ def compose(run: Run, found: Findings) -> Document:
     sections = [
         Section("What it shows", [*_left_out(found), Bullets(sentences(found)), *_headline(found)]),
         *tables_sections(found),
+        *untuned_section(found),
         best_section(found),
         *scatter_section(found),
         curves_section(run, found),
@@ -98,8 +108,46 @@ def sentences(found: Findings) -> list[str]:
     if not found.rivals:
         missing = "it did not run" if FASTCB not in found.bandits else "nothing else ran"
         sets = counted(len(found.datasets), "set")
-        return [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off.", *_best(found)]
-    return [_who_wins(found), _where(found), _how_far(found), *_best(found)]
+        told = [f"FastCB.L cannot be compared: {missing} on the {sets} of this bake-off."]
+        return [*told, *_untuned(found), *_best(found)]
+    return [_who_wins(found), _where(found), _how_far(found), *_untuned(found), *_best(found)]
+
+
+def _untuned(found: Findings) -> list[str]:
+    """What FastCB.N does without any choice on a set, and whether FastCB's rule earns its place on each oracle."""
+    return [*_as_shipped(found), *(_rules(*of_oracle) for of_oracle in found.untuned.rules.groupby("algorithm"))]
+
+
+def _as_shipped(found: Findings) -> list[str]:
+    rows = found.untuned.table.set_index("algorithm")
+    if not {FASTCB_SECOND_ORDER, FASTCB} <= set(rows.index):
+        return []
+    mine, tuned = rows.loc[FASTCB_SECOND_ORDER], found.untuned.tuned_loss
+    side = "below" if mine["loss"] < tuned else "above"
+    words = (
+        f"Untuned, {FASTCB_SECOND_ORDER} has a mean loss of {mine['loss']:.4f} on "
+        f"{counted(found.untuned.sets, 'set')} on which nothing was chosen. That is "
+        f"**{share(abs(mine['loss'] - tuned), tuned)} {side} {FASTCB} tuned on each set** "
+        f"({tuned:.4f}; {score(mine['wins'], mine['losses'])})"
+    )
+    if SUPERVISED_SECOND_ORDER in rows.index:
+        words += (
+            f"; {SUPERVISED_SECOND_ORDER}, which sees every label, has {rows.at[SUPERVISED_SECOND_ORDER, 'loss']:.4f}"
+        )
+    return [words + "."]
+
+
+def _rules(algorithm: str, rules: pd.DataFrame) -> str:
+    """FastCB's rule against others on one oracle."""
+    parts = []
+    for words, verdict in (("**better** than", 1), ("**no better and no worse** than", 0), ("**worse** than", -1)):
+        duels = [
+            f"{row.rival} ({row.rival_loss:.4f}, {score(row.wins, row.losses)})"
+            for row in rules[rules["verdict"] == verdict].itertuples()
+        ]
+        if duels:
+            parts.append(f"{words} {_listed(duels)}")
+    return f"Rule against rule on one oracle, untuned: {algorithm} ({rules['loss'].iloc[0]:.4f}) is {_listed(parts)}."
 
 
 def _best(found: Findings) -> list[str]:
@@ -114,7 +162,9 @@ def _best(found: Findings) -> list[str]:
 
 
 def _chosen(configuration: str, step: float) -> str:
-    return f"{configuration} and step {step:g}" if configuration else f"step {step:g}"
+    chosen = [configuration] if configuration else []
+    chosen += [f"step {step:g}"] if step != NO_STEP else []
+    return " and ".join(chosen) or "nothing to choose"
 
 
 def _who_wins(found: Findings) -> str:
