@@ -73,7 +73,7 @@ SWAPS = {
     "unknown-lstar, a power of t": (
         unknown_lstar,
         {"schedule": ""},
-        {"with a power of t it grows faster"},
+        {"with a power of t, some run does worse than all with epochs on the same problem"},
     ),
     "changes, no memory": (
         changes,
