@@ -38,7 +38,7 @@ class UnknownLstar:
         return float((bound(self.lstar, REGRET)[:, None] / self.regrets[EPOCHS]).min())
 
     def stuck(self) -> float:
-        """How many times the worst run with epochs the worst one with a power of t is, on the problem that it hits most."""
+        """How much worse the worst run with a power of t is than the worst with epochs, at most, as a ratio."""
         return float((self.regrets[POWER].max(axis=1) / self.regrets[EPOCHS].max(axis=1)).max())
 
     def claims(self) -> dict[str, bool]:
