@@ -11,10 +11,12 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vw_fastcb import FastCB, allocation
+from vw_fastcb.bakeoff.analysis.untuned import half_of
 
 FOLDER = Path(__file__).parent
 FASTCB, SQUARECB, THIRD, GREY = "#d55e00", "#56b4e9", "#009e73", "#8a8f98"  # as in the demo and the bake-off
@@ -120,6 +122,37 @@ def draw_drift(window: int = 500, runs: int = 10) -> None:
     write(figure, "drift.svg")
 
 
+UNTUNED = FOLDER.parents[1] / "benchmarks" / "bakeoff" / "results" / "orders" / "tables"
+BARS = {  # names, where the mean loss stands, and the colour
+    "FastCB, newton": ("untuned", "FastCB.N", FASTCB),
+    "VW's supervised learner, tuned on each set": ("tuned", "Supervised.L", GREY),
+    "FastCB, gd, tuned on each set": ("tuned", "FastCB.L", NEWTON),
+    "FastCB, gd": ("untuned", "FastCB.L", NEWTON),
+    "RegCB": ("untuned", "RegCB.S", SQUARECB),
+    "AdaCB": ("untuned", "AdaCB.S", SQUARECB),
+    "epsilon-greedy": ("untuned", "epsilon-greedy", SQUARECB),
+    "SquareCB, as in VW": ("untuned", "SquareCB.S", SQUARECB),
+}
+
+
+def draw_untuned() -> None:
+    """Mean losses on the half of the sets on which nothing was chosen, from the bake-off's published tables."""
+    untuned = pd.read_csv(UNTUNED / "untuned.csv", index_col="algorithm")["loss"]
+    best = pd.read_csv(UNTUNED / "best_configurations.csv")
+    best = best[best["dataset"].map(half_of) == "report"]
+    tuned = best.groupby("algorithm")["loss"].mean()
+    figure, axes = blank("mean loss, 172 data sets", "")
+    for place, (name, (how, algorithm, color)) in enumerate(BARS.items()):
+        loss = (untuned if how == "untuned" else tuned)[algorithm]
+        axes.barh(place, loss, color=color, height=0.66, alpha=1 if name == "FastCB, newton" else 0.75)
+        axes.annotate(f"{loss:.3f}", (loss, place), (4, 0), textcoords="offset points", va="center")
+    axes.set_yticks(range(len(BARS)), list(BARS))
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set(xlim=(0, 0.36))
+    write(figure, "untuned.svg")
+
+
 RULES = {
     "loss": ({}, FASTCB),
     "reward": ({"objective": "reward"}, THIRD),
@@ -207,3 +240,4 @@ if __name__ == "__main__":
     draw_allocation()
     draw_objectives()
     draw_drift()
+    draw_untuned()

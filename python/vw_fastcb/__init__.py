@@ -15,6 +15,7 @@ on this package's engine. The stock `vowpalwabbit` may be used beside it in the 
 
 import importlib as _importlib
 import warnings as _warnings
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from vw_fastcb import processor as _processor
@@ -53,9 +54,14 @@ from vw_fastcb.pyvw import (
 )
 from vw_fastcb.version import __version__
 
+if _TYPE_CHECKING:
+    from vw_fastcb import oracles
+    from vw_fastcb.bandit import Bandit
+
 __all__ = [
     "AbstractLabel",
     "ActionScore",
+    "Bandit",
     "CBContinuousLabel",
     "CBContinuousLabelElement",
     "CBEvalLabel",
@@ -87,13 +93,23 @@ __all__ = [
     "__version__",
     "allocation",
     "merge_models",
+    "oracles",
     "pyvw",
 ]
 
 
 def __getattr__(name: str) -> _Any:
+    # Those who do not use them do not wait for them.
+    if name == "Bandit":
+        return _importlib.import_module("vw_fastcb.bandit").Bandit
+    if name == "oracles":
+        return _importlib.import_module("vw_fastcb.oracles")
     if name == "DFtoVW":
         message = "The module is called dftovw; vowpalwabbit still accepts DFtoVW, and so does vw_fastcb."
         _warnings.warn(message, DeprecationWarning, stacklevel=2)
         return _importlib.import_module("vw_fastcb.dftovw")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,9 +10,11 @@ import typer
 
 from vw_fastcb.bakeoff.command import app as bakeoff
 from vw_fastcb.commands import loop_app
+from vw_fastcb.commands.lab import app as lab
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(bakeoff, name="bakeoff")
+app.add_typer(lab, name="lab")
 loop_app.register(app)
 
 

@@ -210,18 +210,35 @@ class Decisions:
         return (self[event] for event in range(len(self)))
 
 
+def check_maker(maker: str | None, kind: str) -> None:
+    """Refuses a decision of another kind of learner. One from a dictionary has plain names, which any learner reads."""
+    if maker not in (None, kind):
+        raise ValueError(
+            f"the decision was made by a learner with {maker}; expected one of a learner with {kind}, as this "
+            "one. Learn it there; or give Decision.from_dict(decision.to_dict()), whose features any learner reads by "
+            "name."
+        )
+
+
 def _readable(features: Any) -> Any:
     """As JSON says it: a list of numbers, or names and values."""
     if features is None:
         return None
     if isinstance(features, dict):
         return {str(name): _plain(value) for name, value in features.items()}
-    if isinstance(features, tuple):
+    if isinstance(features, tuple) and all(isinstance(one, np.ndarray) for one in features):
         values, columns = features
         return {str(column): _plain(value) for column, value in zip(columns.tolist(), values.tolist(), strict=True)}
     if isinstance(features, list):
         return [_readable(one) for one in features]
-    return [_readable(row) for row in features] if features.ndim == 2 else [_plain(value) for value in features]
+    if isinstance(features, np.ndarray):
+        return [_readable(row) for row in features] if features.ndim == 2 else [_plain(value) for value in features]
+    if isinstance(features, (int, float, np.integer, np.floating)):
+        return _plain(features)
+    raise TypeError(
+        f"the decision's features are a {type(features).__name__}; expected numbers, or names and values, for JSON. "
+        "Pickle the decision instead."
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -235,7 +252,7 @@ def _plain(value: Any) -> Any:
 
 def _features(given: Any, what: str) -> Any:
     """Features that JSON brought: a list of numbers, a dictionary, or lists of these for several actions."""
-    if given is None or isinstance(given, dict):
+    if given is None or isinstance(given, dict) or _is_number(given):
         return given
     if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
         return given

@@ -55,7 +55,7 @@ class Engine:
             needed = learner.bits_for(rows.width(context) or 0, rows.width(action_features) or 0)
             if bits_to_use(needed) > learner.bits:
                 learner = new_learner(settings, bits_to_use(needed))
-        return cls(learner, settings, _new_salt(settings.seed))
+        return cls(learner, settings, new_salt(settings.seed))
 
     @classmethod
     def of_model(cls, model: Model, settings: Settings, draws: int | None) -> Engine:
@@ -67,7 +67,7 @@ class Engine:
             if known is not None:
                 columns = known["columns"]
                 reader.set_columns(tuple(columns) if isinstance(columns, list) else columns, known["kinds"])
-        salt = bytes.fromhex(note["salt"]) if "salt" in note else _new_salt(settings.seed)
+        salt = bytes.fromhex(note["salt"]) if "salt" in note else new_salt(settings.seed)
         return cls(learner, settings, salt)
 
     def note(self) -> str:
@@ -94,9 +94,7 @@ class Engine:
 
     def draw_of(self, event_id: str | int) -> float:
         """A number in [0, 1) that depends on the id and the salt alone."""
-        word = str(event_id).encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(word, digest_size=8, key=self.salt).digest()
-        return (int.from_bytes(digest, "big") >> 11) / 2**53
+        return draw_of(event_id, self.salt)
 
     def events(self, contexts: Any, action_features: Any) -> Events:
         """Events of many rows, checked. Nothing is remembered of them yet."""
@@ -167,12 +165,7 @@ class Engine:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model under a temporary name and renames it: the file is there as a whole, or as it was."""
-        name = os.fsencode(path)
-        if not name or b"\0" in name:
-            raise ValueError(f"the path is {os.fspath(path)!r}; expected the name of a file to write the model to.")
-        folder = os.path.dirname(name)
-        if folder and not os.path.exists(folder):
-            raise FileNotFoundError(f"there is no folder {os.fsdecode(folder)!r}; make it first, or save elsewhere.")
+        name = checked_path(path)
         self.learner.note = self.note()
         self.learner.save(name)
 
@@ -185,6 +178,13 @@ class Engine:
         """Raises for a cost or reward that is none, or that lies outside its range."""
         costs = engine_costs(self.settings, [value], (1,))
         return np.asarray(costs[0] if self.settings.noun == "cost" else 0.0 - costs[0], dtype=np.float64)
+
+
+def draw_of(event_id: str | int, salt: bytes) -> float:
+    """A number in [0, 1) that depends on an event's id and a learner's salt alone."""
+    word = str(event_id).encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(word, digest_size=8, key=salt).digest()
+    return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
 def plain_id(event_id: Any) -> str | int:
@@ -233,7 +233,7 @@ def read_model(
         flags: Those that take the place of the model's own.
     """
     if not isinstance(source, bytes):
-        _check_is_file(source)
+        check_is_file(source)
     found = _read(source, flags)
     note: dict[str, Any] = json.loads(found.note) if found.note else {}
     made_for_rewards = note["noun"] == "reward" if note else bool(rewards)
@@ -285,7 +285,19 @@ def with_more_actions(model: bytes, n_actions: int, action_names: Sequence[str] 
     return _engine.with_more_actions(model, n_actions, noted)
 
 
-def _check_is_file(path: str | os.PathLike[str]) -> None:
+def checked_path(path: str | os.PathLike[str]) -> bytes:
+    """The name of a file that a model may be written to, whose folder is there."""
+    name = os.fsencode(path)
+    if not name or b"\0" in name:
+        raise ValueError(f"the path is {os.fspath(path)!r}; expected the name of a file to write the model to.")
+    folder = os.path.dirname(name)
+    if folder and not os.path.exists(folder):
+        raise FileNotFoundError(f"there is no folder {os.fsdecode(folder)!r}; make it first, or save elsewhere.")
+    return name
+
+
+def check_is_file(path: str | os.PathLike[str]) -> None:
+    """Raises where there is no model file to read."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no model file {os.fspath(path)!r}.")
     if not os.path.isfile(path):
@@ -309,7 +321,7 @@ def _with_small_pool(flags: Sequence[str]) -> list[str]:
     return [*flags] if named else [*flags, _POOL, "1"]
 
 
-def _new_salt(seed: int | None) -> bytes:
+def new_salt(seed: int | None) -> bytes:
     """Random, or from the seed where one was given."""
     if seed is None:
         return secrets.token_bytes(16)

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from vw_fastcb.engine.stock_modules import load_pylibvw
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.learner import rows
-from vw_fastcb.learner.decision import Decision, Decisions
+from vw_fastcb.learner.decision import Decision, Decisions, check_maker
 from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, Model, new_learner, plain_id, read_model
 from vw_fastcb.learner.events import ActionSets, Events, Table
-from vw_fastcb.learner.outcomes import cost_table
+from vw_fastcb.learner.outcomes import cost_table, observed_value
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.simulation import Simulation, play
 
@@ -218,9 +218,9 @@ class FastCB:
             3
         """
         engine = self._engine or self._start(*_features_of(decision))
-        observed = _observed(engine.settings.noun, value, cost, reward)
+        observed = observed_value(engine.settings.noun, value, cost, reward)
         if isinstance(decision, Decisions):
-            _check_maker(engine, decision.maker)
+            check_maker(decision.maker, engine.kind)
             features = decision.action_features
             alone = features is not None and not isinstance(features, ActionSets)
             engine.learn_many(decision.contexts, features, decision.actions, observed, sample_weight, alone=alone)
@@ -232,7 +232,7 @@ class FastCB:
             )
         action = decision.action
         if decision.maker != engine.kind or type(action) is not int or not 0 <= action < len(decision.pmf):
-            _check_maker(engine, decision.maker)
+            check_maker(decision.maker, engine.kind)
             _check_logged(engine, decision)
         weight = 1.0 if sample_weight is None else sample_weight
         features = decision.action_features
@@ -274,7 +274,7 @@ class FastCB:
             >>> bandit.learn_event({"user": "Tom"}, 0, 0.9)
         """
         engine = self._engine or self._start(context, action_features)
-        observed = _observed(engine.settings.noun, value, cost, reward)
+        observed = observed_value(engine.settings.noun, value, cost, reward)
         engine.check_presence(action_features)
         number = engine.settings.action_number(action)
         engine.learn_one(context, action_features, number, observed, sample_weight, alone=False)
@@ -563,17 +563,15 @@ class FastCB:
         engine = Engine.start(settings, contexts, action_features)
         bits = engine.learner.bits if self._engine is None else self._engine.learner.bits
         events = engine.events(contexts, action_features)
-        costs = cost_table(settings, targets, events.counts)
+        costs = cost_table(settings, targets, events.counts).astype(np.float32)
+
+        def game(order: NDArray[np.int64], draws: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+            learner = new_learner(settings, bits)  # takes milliseconds
+            learner.draws = draws
+            return learner.simulate(*events.arrays, costs, order)
+
         seed = self.seed if seed is None else seed
-        return play(
-            settings,
-            lambda: new_learner(settings, bits),
-            events,
-            costs,
-            n_shuffles=n_shuffles,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
+        return play(settings, game, len(events.contexts), n_shuffles=n_shuffles, seed=seed, n_jobs=n_jobs)
 
     # The model
 
@@ -865,28 +863,6 @@ class FastCB:
 
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(FastCB.__init__).parameters.items() if name != "self"}
-
-
-def _observed(noun: str, value: Any, cost: Any, reward: Any) -> Any:
-    """The cost, or the reward of learners of rewards, of what was given."""
-    named, other = (cost, reward) if noun == "cost" else (reward, cost)
-    if other is not None:
-        wrong = "reward" if noun == "cost" else "cost"
-        raise TypeError(f"{wrong}= was given; expected {noun}=. A learner of {wrong}s is made with {wrong}_range.")
-    if (value is None) == (named is None):
-        given = "no" if value is None else "more than one"
-        raise TypeError(f"{given} {noun} was given; expected one: by itself, or as {noun}=.")
-    return named if value is None else value
-
-
-def _check_maker(engine: Engine, maker: str | None) -> None:
-    """A decision from a dictionary has plain names, which any learner reads in its own way."""
-    if maker not in (None, engine.kind):
-        raise ValueError(
-            f"the decision was made by a learner with {maker}; expected one of a learner with {engine.kind}, as this "
-            "one. Learn it there; or give Decision.from_dict(decision.to_dict()), whose features any learner reads by "
-            "name."
-        )
 
 
 def _features_of(decision: Any) -> tuple[Any, Any]:

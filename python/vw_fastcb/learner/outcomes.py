@@ -34,6 +34,11 @@ def chosen_actions(
 
 def engine_costs(settings: Settings, values: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """The engine's costs of costs or rewards that lie in their range."""
+    return np.ascontiguousarray(costs_of(settings, values, shape), dtype=np.float32)
+
+
+def costs_of(settings: Settings, values: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Costs of costs or rewards that lie in their range; a reward is a negative cost."""
     noun = settings.noun
     low, high = settings.value_range
     numbers = as_floats(values, f"{noun}s")
@@ -47,7 +52,7 @@ def engine_costs(settings: Settings, values: Any, shape: tuple[int, ...]) -> NDA
             f"{noun} {numbers[event]}{place} is outside [{low}, {high}]; give {noun}s in this range, or make the "
             f"learner with another {noun}_range."
         )
-    return np.ascontiguousarray((numbers if noun == "cost" else 0.0 - numbers) + 0.0, dtype=np.float32)
+    return (numbers if noun == "cost" else 0.0 - numbers) + 0.0
 
 
 def event_weights(given: Any, events: int) -> NDArray[np.float32]:
@@ -64,17 +69,31 @@ def event_weights(given: Any, events: int) -> NDArray[np.float32]:
     return singles
 
 
-def cost_table(settings: Settings, targets: Any, counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The engine's cost of every action of every event, one after another, from right actions or from costs."""
+def observed_value(noun: str, value: Any, cost: Any, reward: Any) -> Any:
+    """The cost, or the reward of learners of rewards, of what was given."""
+    named, other = (cost, reward) if noun == "cost" else (reward, cost)
+    if other is not None:
+        wrong = "reward" if noun == "cost" else "cost"
+        raise TypeError(f"{wrong}= was given; expected {noun}=. A learner of {wrong}s is made with {wrong}_range.")
+    if (value is None) == (named is None):
+        given = "no" if value is None else "more than one"
+        raise TypeError(f"{given} {noun} was given; expected one: by itself, or as {noun}=.")
+    return named if value is None else value
+
+
+def cost_table(settings: Settings, targets: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The cost of every action of every event, one after another, from right actions or from costs or rewards."""
     total = int(counts.sum())
+    if len(counts) == 0 and np.size(targets) == 0:
+        return np.zeros(0)
     even = len(counts) > 0 and bool((counts == counts[0]).all())
     if isinstance(targets, (list, tuple)) and not even and len(targets) and np.ndim(targets[0]) == 1:
-        return engine_costs(settings, _joined(targets, counts), (total,))
+        return costs_of(settings, _joined(targets, counts), (total,))
     array = np.asarray(targets)
     if array.ndim == 2:
         if not even:
             raise ValueError("targets are one array, but events differ in their number of actions; expected a list.")
-        return engine_costs(settings, array, (len(counts), int(counts[0]))).ravel()
+        return costs_of(settings, array, (len(counts), int(counts[0]))).ravel()
     if array.shape != counts.shape or array.dtype.kind not in "iuUO":
         raise ValueError(
             f"targets have shape {array.shape} and dtype {array.dtype}; expected ({len(counts)},) whole numbers, the "
@@ -82,7 +101,7 @@ def cost_table(settings: Settings, targets: Any, counts: NDArray[np.int64]) -> N
         )
     right = chosen_actions(settings, targets, counts, "target")
     low, high = settings.engine_range
-    table = np.full(total, high, dtype=np.float32)
+    table = np.full(total, high)
     table[np.cumsum(counts) - counts + right] = low
     return table
 

@@ -6,18 +6,19 @@ import importlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb import _engine
 from vw_fastcb.cores import usable_cores
 from vw_fastcb.interrupts import no_interrupt
-from vw_fastcb.learner.events import Events
 from vw_fastcb.learner.settings import Settings, is_whole
 
 _MOST_ROUNDS = 10**10  # beyond, the results would not fit into memory
+
+# Takes the order of the rows and a seed for the draws; returns the actions, their probabilities and their costs.
+Game: TypeAlias = Callable[[NDArray[np.int64], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,16 +145,24 @@ def _import(module: str) -> Any:
 
 def play(
     settings: Settings,
-    new_learner: Callable[[], _engine.ArrayLearner],
-    events: Events,
-    costs: NDArray[np.float32],
+    game: Game,
+    count: int,
     *,
     n_shuffles: int | None,
     seed: int | None,
     n_jobs: int | None,
 ) -> Simulation:
-    """Plays every run with an engine of its own. The order and the draws of a run depend on the seed and its number."""
-    count, runs = len(events.contexts), 1 if n_shuffles is None else n_shuffles
+    """Plays every run as a game of its own. The order and the draws of a run depend on the seed and its number.
+
+    Args:
+        settings: Of the learner.
+        game: Plays one run from scratch.
+        count: How many rounds a run has.
+        n_shuffles: As `FastCB.simulate`.
+        seed: As `FastCB.simulate`.
+        n_jobs: As `FastCB.simulate`.
+    """
+    runs = 1 if n_shuffles is None else n_shuffles
     if not is_whole(runs) or runs < 1 or runs * max(count, 1) > _MOST_ROUNDS:
         raise ValueError(
             f"n_shuffles is {n_shuffles!r}; expected a whole number, 1 or larger, or None, of at most "
@@ -166,9 +175,7 @@ def play(
     def run(number: int) -> tuple[NDArray[Any], ...]:
         generator = np.random.default_rng([entropy, number])
         order = np.arange(count) if n_shuffles is None else generator.permutation(count)
-        learner = new_learner()  # takes milliseconds
-        learner.draws = int(generator.integers(2**63))
-        return (*learner.simulate(*events.arrays, costs, order), order)
+        return (*game(order, int(generator.integers(2**63))), order)
 
     pool = ThreadPoolExecutor(_threads(n_jobs, runs))
     try:

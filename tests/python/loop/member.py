@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -46,7 +47,10 @@ class Member:
             time.sleep(0.02)
 
     def stop(self) -> None:
+        """Returns when every thread has stopped; the signal alone lets them run on for some milliseconds."""
         self.process.send_signal(signal.SIGSTOP)
+        _, status = os.waitpid(self.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), f"it ended with {status}"
 
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)

@@ -1,0 +1,48 @@
+"""Feature maps: the table of numbers, one row for each action, that a context means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# phi of the paper: from a context to a table (A, d), one row for each action.
+FeatureMap: TypeAlias = Callable[[Any], ArrayLike]
+
+
+class PerAction:
+    """Gives every action weights of its own: its row is the context, at the action's place, and zeros elsewhere.
+
+    Args:
+        n_actions: The number of actions.
+
+    Examples:
+        >>> from vw_fastcb.oracles import PerAction
+        >>> PerAction(2)([0.5, 0.1])
+        array([[0.5, 0.1, 0. , 0. ],
+               [0. , 0. , 0.5, 0.1]])
+    """
+
+    def __init__(self, n_actions: int) -> None:
+        self.n_actions = n_actions
+
+    def __call__(self, context: ArrayLike) -> NDArray[np.float64]:
+        """The table of a context (d,): an array (A, A d)."""
+        return np.asarray(np.kron(np.eye(self.n_actions), np.asarray(context, dtype=np.float64)), dtype=np.float64)
+
+
+def table_of(context: Any, features: FeatureMap | None, width: int | None = None) -> NDArray[np.float64]:
+    """The table (A, d) of a context, which is the context itself where there is no map; raises where it is none."""
+    try:
+        table = np.asarray(context if features is None else features(context), dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        given = "the context" if features is None else "what `features` returned"
+        raise TypeError(f"{given} is no table of numbers: {problem}") from problem
+    if table.ndim != 2 or 0 in table.shape or (width is not None and table.shape[1] != width):
+        shape = "(A, d)" if width is None else f"(A, {width})"
+        raise ValueError(f"the features of the actions have shape {table.shape}; expected {shape}, a row per action.")
+    if not np.isfinite(table).all():
+        raise ValueError(f"the features have the value {table[~np.isfinite(table)][0]}; expected finite numbers.")
+    return table
