@@ -29,6 +29,7 @@ from vw_fastcb.loop.journal import (
     LoopError,
     SettingsDiffer,
 )
+from vw_fastcb.loop.redis import RedisJournal, is_address
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -464,11 +465,12 @@ class Loop:
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
-        ahead = time - self._clock()
+        ahead = max(time, journal.now()) - self._clock()
         found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)
         problems = list(found)
-        if ahead > _CLOCK_OFF:
-            problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
+        if abs(ahead) > _CLOCK_OFF:
+            where = "ahead of" if ahead > 0 else "behind"
+            problems.append(f"the journal's time is {abs(ahead)} ms {where} this machine's clock; set the clock.")
         return Status(
             role="learner" if worker.is_learner else "decider",
             learner=holder.holder.partition("/")[0] if holder is not None and holder.is_live else None,
@@ -532,24 +534,38 @@ _SETTINGS = tuple(name for name in inspect.signature(Loop.open).parameters if na
 
 def open_journal(
     name: str | os.PathLike[str], settings: dict[str, Any] | None = None, clock: Callable[[], int] = now
-) -> SqliteJournal:
+) -> SqliteJournal | RedisJournal:
     """Opens a journal. One that is not there is made from the settings."""
     text = os.fspath(name)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
+    if is_address(text):
+        return _open_in_redis(text, settings, None if clock is now else clock)
     if "://" in text or text.endswith("/") or "\0" in text or not text:
-        raise ValueError(f"the journal is {text!r}; expected the name of a file.")
+        raise ValueError(f"the journal is {text!r}; expected the name of a file, or redis://host:6379/journal.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)
+    return SqliteJournal(text, first=_first_record(repr(text), settings), clock=clock)
+
+
+def _open_in_redis(url: str, settings: dict[str, Any] | None, clock: Callable[[], int] | None) -> RedisJournal:
+    try:
+        return RedisJournal(url, clock=clock)
+    except FileNotFoundError as problem:
+        name = str(problem).removeprefix("there is no journal ").removesuffix(".")
+        return RedisJournal(url, first=_first_record(name, settings), clock=clock)
+
+
+def _first_record(name: str, settings: dict[str, Any] | None) -> Draft:
+    """Of a new journal. Where another process is faster, its settings are there, and are compared with these."""
     if not settings or "actions" not in settings:
         raise FileNotFoundError(
-            f"there is no journal {text!r}; to make one, give actions: their names, their number, or None where each "
+            f"there is no journal {name}; to make one, give actions: their names, their number, or None where each "
             "decision brings its own."
         )
     made = LoopSettings.new(settings)
     made.try_out()
-    # Where another process is faster, its settings are there, and are compared with these.
-    return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
+    return Draft("settings", body={"settings": made.to_json()})
 
 
 def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
@@ -561,7 +577,7 @@ def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
     return LoopSettings.from_json(journal.checkpoints()[-1].summary["settings"]), 0
 
 
-def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relearn: bool | None) -> Draft | None:
+def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: bool | None) -> Draft | None:
     """The record that changes the settings, if any are to change."""
     current, position = current_settings(journal)
     wanted = current.changed(named)

@@ -479,7 +479,7 @@ class Worker:
         """Closes the windows whose deadline has passed, if this process learns."""
         with self._state:
             deadline = None if self._learner is None else self._learner.join.next_deadline()
-        if deadline is not None and deadline < self._clock():
+        if deadline is not None and deadline < self.journal.now():
             with contextlib.suppress(Fenced):
                 self.submit([Draft("tick")])
 
