@@ -31,7 +31,8 @@ class Address:
         client: What `redis.Redis` takes.
         fsync: The weakest durability that will do.
         patience: How many seconds to wait for a server that does not answer.
-        place: The server, in words, without a password.
+        place: The server, in words.
+        shown: The URL without its password.
     """
 
     journal: str
@@ -39,6 +40,7 @@ class Address:
     fsync: Fsync
     patience: float
     place: str
+    shown: str
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -77,7 +79,7 @@ class Address:
         if fsync not in _FSYNCS:
             raise ValueError(f"{shown!r} has fsync={fsync}; expected one of {', '.join(_FSYNCS)}.")
         patience = milliseconds("patience", options.get("patience", "30s")) / 1000
-        return cls(name, {**client, "db": int(db)}, cast(Fsync, fsync), patience, place)
+        return cls(name, {**client, "db": int(db)}, cast(Fsync, fsync), patience, place, shown)
 
 
 def _path(parts: SplitResult, shown: str) -> tuple[str, str]:

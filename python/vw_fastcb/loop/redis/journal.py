@@ -76,7 +76,7 @@ class RedisJournal:
         _open_journals.add(self)
 
     def __str__(self) -> str:
-        return f"{self.address.journal} in Redis at {self.address.place}"
+        return self.address.shown
 
     def close(self) -> None:
         """Ends all connections."""
@@ -162,12 +162,12 @@ class RedisJournal:
         store = self._store
         id_, schema = store.server.run("create", store.meta, *new)
         if id_ is None and schema is None and not store.server.ask(lambda client: client.exists(store.meta)):
-            raise FileNotFoundError(f"there is no journal {self}.")
+            raise FileNotFoundError(f"there is no journal {str(self)!r}.")
         if id_ is None or schema is None or not schema.isdigit():
             raise JournalRefused(f"the hash {store.meta!r} in Redis is not that of a journal of vw-fastcb.")
         if int(schema) > SCHEMA:
             raise JournalRefused(
-                f"the journal {self} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA}; use a "
+                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA}; use a "
                 "newer one."
             )
         return str(id_.decode())
@@ -196,7 +196,7 @@ class RedisJournal:
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """See `Journal`."""
         raise LoopError(
-            f"the journal {self} is not copied by the loop, to {os.fspath(path)!r}; back up Redis itself: the folder of "
+            f"the journal {str(self)!r} is not copied by the loop, to {os.fspath(path)!r}; back up Redis itself: the folder of "
             "its append-only files, or what BGSAVE writes."
         )
 
