@@ -26,10 +26,11 @@ from vw_fastcb.loop.journal import (
     Journal,
     JournalFailed,
     JournalRefused,
+    JournalUnreachable,
     LoopError,
     SettingsDiffer,
 )
-from vw_fastcb.loop.redis import RedisJournal, is_address
+from vw_fastcb.loop.redis import Address, RedisJournal
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -197,7 +198,7 @@ class Loop:
         journal = open_journal(path, named, clock)
         try:
             changes = None if not named else _changes(journal, named, change, relearn)
-            loop = cls._of(Worker(journal, clock, options), clock)
+            loop = cls._of(Worker(journal, options), clock)
             _start(loop._worker, path)
         except BaseException:
             journal.close()
@@ -459,14 +460,17 @@ class Loop:
         worker, journal = self._worker, self._worker.journal
         numbers: dict[str, Any] = worker.numbers()
         position, time, holder, letters, size = numbers["applied"], 0, None, 0, 0
+        away: LoopError | None = None
         try:
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
+        except JournalUnreachable as problem:
+            away = problem
         ahead = max(time, journal.now()) - self._clock()
-        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)
+        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble, away) if one is not None)
         problems = list(found)
         if abs(ahead) > _CLOCK_OFF:
             where = "ahead of" if ahead > 0 else "behind"
@@ -480,6 +484,7 @@ class Loop:
             dead_letters=letters + numbers.pop("new_letters"),
             bytes=size,
             problems=tuple(problems),
+            warnings=() if worker.warning is None else (worker.warning,),
             **numbers,
         )
 
@@ -539,7 +544,7 @@ def open_journal(
     text = os.fspath(name)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
-    if is_address(text):
+    if Address.is_meant(text):
         return _open_in_redis(text, settings, None if clock is now else clock)
     if "://" in text or text.endswith("/") or "\0" in text or not text:
         raise ValueError(f"the journal is {text!r}; expected the name of a file, or redis://host:6379/journal.")
@@ -551,9 +556,9 @@ def open_journal(
 def _open_in_redis(url: str, settings: dict[str, Any] | None, clock: Callable[[], int] | None) -> RedisJournal:
     try:
         return RedisJournal(url, clock=clock)
-    except FileNotFoundError as problem:
-        name = str(problem).removeprefix("there is no journal ").removesuffix(".")
-        return RedisJournal(url, first=_first_record(name, settings), clock=clock)
+    except FileNotFoundError:
+        first = _first_record(repr(Address.parse(url).shown), settings)
+    return RedisJournal(url, first=first, clock=clock)
 
 
 def _first_record(name: str, settings: dict[str, Any] | None) -> Draft:

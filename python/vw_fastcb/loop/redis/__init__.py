@@ -4,7 +4,7 @@
 `journal` and `checkpoints` are the journal.
 """
 
-from vw_fastcb.loop.redis.address import is_address
+from vw_fastcb.loop.redis.address import Address
 from vw_fastcb.loop.redis.journal import RedisJournal
 
-__all__ = ["RedisJournal", "is_address"]
+__all__ = ["Address", "RedisJournal"]

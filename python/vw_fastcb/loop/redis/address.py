@@ -17,11 +17,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _EXPECTED = "expected redis://[user:password@]host[:port]/journal"
 
 
-def is_address(text: str) -> bool:
-    """Whether a journal's name says that it is in Redis."""
-    return text.partition("://")[0] in _SCHEMES and "://" in text
-
-
 @dataclass(frozen=True)
 class Address:
     """What a URL says.
@@ -42,6 +37,12 @@ class Address:
     place: str
     shown: str
 
+    @staticmethod
+    def is_meant(text: str) -> bool:
+        """Whether a journal's name says that it is in Redis."""
+        scheme, separator, _ = text.partition("://")
+        return bool(separator) and scheme in _SCHEMES
+
     @classmethod
     def parse(cls, url: str) -> Address:
         """Reads a URL. Raises ValueError where something about it is wrong."""
@@ -54,7 +55,9 @@ class Address:
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         unknown = [name for name in options if name not in _OPTIONS and not name.startswith("ssl_")]
         if unknown:
-            raise ValueError(f"{shown!r} has the option {unknown[0]!r}; expected one of {', '.join(_OPTIONS)}, ssl_....")
+            raise ValueError(
+                f"{shown!r} has the option {unknown[0]!r}; expected one of {', '.join(_OPTIONS)}, ssl_...."
+            )
         client: dict[str, Any] = {name: value for name, value in options.items() if name.startswith("ssl_")}
         for name in ("username", "password"):
             if getattr(parts, name):

@@ -118,7 +118,10 @@ class Checkpoints:
     def _first_needed(self) -> int:
         """The first record that a kept generation may still refer to."""
         oldest, base = self.checkpoints()[0], self._base()
-        names = [self._store.key("windows"), *(self._changes(one) for one in range(base + 1, self.newest_generation() + 1))]
+        names = [
+            self._store.key("windows"),
+            *(self._changes(one) for one in range(base + 1, self.newest_generation() + 1)),
+        ]
 
         def ask(client: Any) -> list[list[bytes]]:
             with client.pipeline(transaction=False) as pipe:
@@ -163,13 +166,19 @@ class Checkpoints:
         try:
             return [json.loads(rows[position]) for position in sorted(rows, key=int) if rows[position]]
         except ValueError as problem:
-            raise JournalRefused(f"the join state of generation {generation} is damaged ({problem}). Use a backup.") from problem
+            raise JournalRefused(
+                f"the join state of generation {generation} is damaged ({problem}). Use a backup."
+            ) from problem
 
     def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
         """What could not be learned up to a checkpoint, the newest unless given."""
         found = self._store.server.ask(lambda client: client.lrange(self._store.key("dead_letters"), 0, -1))
         rows = [json.loads(one) for one in found]
-        return [DeadLetter(position, reason) for position, since, reason in rows if generation is None or since <= generation]
+        return [
+            DeadLetter(position, reason)
+            for position, since, reason in rows
+            if generation is None or since <= generation
+        ]
 
     def model(self, sha256: str) -> bytes:
         """The bytes of a model."""

@@ -47,9 +47,10 @@ class Server:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._redis = _library()
-        retry = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)  # we do it, and know what may be repeated
-        self._client = self._redis.Redis(
+        redis = _library()
+        self._errors = redis.exceptions
+        retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # we do it, and know what may be repeated
+        self._client = redis.Redis(
             **address.client,
             socket_connect_timeout=_CONNECTING,
             socket_timeout=_ANSWERING,
@@ -99,7 +100,7 @@ class Server:
                 if self._lost_at is not None and self._is_open:
                     self._look(self._client)  # it may be another one now, or set up in another way
                 answer = question(self._client)
-            except self._redis.RedisError as problem:
+            except self._errors.RedisError as problem:
                 said = self._in_words(problem)
                 if not isinstance(said, JournalUnreachable):
                     raise said from problem
@@ -113,7 +114,7 @@ class Server:
                 return answer
 
     def _patience(self, problem: Exception) -> float:
-        is_loading = isinstance(problem, self._redis.BusyLoadingError)
+        is_loading = isinstance(problem, self._errors.BusyLoadingError)
         return self.address.patience if self._is_open or is_loading else min(_OPENING, self.address.patience)
 
     def rewrite_log(self) -> None:
@@ -122,7 +123,7 @@ class Server:
         def rewrite(client: Any) -> None:
             try:
                 client.bgrewriteaof()
-            except self._redis.ResponseError as problem:
+            except self._errors.ResponseError as problem:
                 if "in progress" not in str(problem):  # else there is one already
                     raise
 
@@ -135,7 +136,9 @@ class Server:
         info = client.info("server")
         version = tuple(int(word) for word in str(info.get("redis_version", "0.0")).split(".")[:2])
         if version < _OLDEST:
-            raise JournalRefused(f"Redis at {self.address.place} is version {info['redis_version']}; expected 7.0 or newer.")
+            raise JournalRefused(
+                f"Redis at {self.address.place} is version {info['redis_version']}; expected 7.0 or newer."
+            )
         if self.address.fsync != "no":
             self._check_durability(self._settings(client))
         self._looked_at = time.monotonic()
@@ -144,7 +147,7 @@ class Server:
         names = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
         try:
             return dict(client.config_get(*names))
-        except self._redis.NoPermissionError as problem:
+        except self._errors.NoPermissionError as problem:
             raise JournalRefused(
                 f"Redis at {self.address.place} does not say how durable it is ({problem}). Let the user run CONFIG GET, "
                 "or, if you know that it is set up with appendonly yes and appendfsync always, add ?fsync=no to the URL."
@@ -172,18 +175,23 @@ class Server:
     # What its errors mean
 
     def _in_words(self, problem: Exception) -> LoopError:
-        place, redis = self.address.place, self._redis
+        place, errors = self.address.place, self._errors
         said = str(problem)
         code, _, rest = said.partition(" ")
-        if isinstance(problem, (redis.AuthenticationError, redis.AuthorizationError)) or code in ("NOAUTH", "WRONGPASS"):
+        if isinstance(problem, (errors.AuthenticationError, errors.AuthorizationError)) or code in (
+            "NOAUTH",
+            "WRONGPASS",
+        ):
             return JournalRefused(f"Redis at {place} did not accept user and password ({said}).")
-        if isinstance(problem, redis.NoPermissionError) or code == "NOPERM":
+        if isinstance(problem, errors.NoPermissionError) or code == "NOPERM":
             return JournalRefused(f"Redis at {place} does not let this user in ({said}).")
-        if isinstance(problem, redis.OutOfMemoryError) or code == "OOM":
+        if isinstance(problem, errors.OutOfMemoryError) or code == "OOM":
             return JournalFull(f"Redis at {place} has used up its maxmemory; nothing was stored. Make room.")
-        if isinstance(problem, redis.ReadOnlyError) or code in ("READONLY", "MASTERDOWN"):
-            return JournalUnreachable(f"Redis at {place} is a replica, or lost its master ({said}); nothing was stored.")
-        if isinstance(problem, (redis.ConnectionError, redis.TimeoutError)):
+        if isinstance(problem, errors.ReadOnlyError) or code in ("READONLY", "MASTERDOWN"):
+            return JournalUnreachable(
+                f"Redis at {place} is a replica, or lost its master ({said}); nothing was stored."
+            )
+        if isinstance(problem, (errors.ConnectionError, errors.TimeoutError)):
             return JournalUnreachable(
                 f"Redis at {place} does not answer ({said}). The request may or may not be stored; ask again, with the "
                 "same ids."
