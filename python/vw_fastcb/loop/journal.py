@@ -163,12 +163,14 @@ class NewCheckpoint:
         model: The model's bytes.
         rows: The windows that changed since the generation before; None for those that are gone.
         dead_letters: Those found since the generation before.
+        oldest: The position of the oldest record that a window refers to; None where there is none.
     """
 
     checkpoint: Checkpoint
     model: bytes
     rows: Sequence[tuple[int, dict[str, Any] | None]]
     dead_letters: Sequence[DeadLetter]
+    oldest: int | None = None
 
 
 class Journal(Protocol):

@@ -414,6 +414,7 @@ class Worker:
             position, when, summary = learner.position, learner.time, learner.summary()
             touched, learner.join.touched = learner.join.touched, set()
             rows = list(learner.join.rows(sorted(touched)))
+            oldest = learner.join.oldest()
             letters, learner.dead_letters = learner.dead_letters, []
             updates, learner.updates = learner.updates, []
             twin = None if updates is None else self._twin  # None: the model was replaced
@@ -423,7 +424,8 @@ class Worker:
             if twin is not None:
                 content = _caught_up(twin, updates or [], columns)
             one = Checkpoint(generation, position, when, sha256(content), events, summary)
-            self._write_beside(self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)), lease)
+            new = NewCheckpoint(one, content, rows, letters, oldest)
+            self._write_beside(self.journal.checkpoint_tasks(new), lease)
         except JournalFull:
             with self._state:
                 learner.join.touched |= touched

@@ -55,7 +55,7 @@ class Checkpoints:
 
     def _commit(self, new: NewCheckpoint, n_parts: int) -> None:
         one = new.checkpoint
-        said = {name: value for name, value in asdict(one).items() if name != "generation"}
+        said = {name: value for name, value in asdict(one).items() if name != "generation"} | {"oldest": new.oldest}
         letters = [to_json([letter.position, one.generation, letter.reason]) for letter in new.dead_letters]
         erased = list(self._erased(one))
         counts = (one.sha256, n_parts, len(letters), len(erased) // 2)
@@ -116,21 +116,9 @@ class Checkpoints:
         return sum(self._store.server.ask(ask))
 
     def _first_needed(self) -> int:
-        """The first record that a kept generation may still refer to."""
-        oldest, base = self.checkpoints()[0], self._base()
-        names = [
-            self._store.key("windows"),
-            *(self._changes(one) for one in range(base + 1, self.newest_generation() + 1)),
-        ]
-
-        def ask(client: Any) -> list[list[bytes]]:
-            with client.pipeline(transaction=False) as pipe:
-                for name in names:
-                    pipe.hkeys(name)
-                return list(pipe.execute())
-
-        waiting = (int(position) for keys in self._store.server.ask(ask) for position in keys)
-        return min(oldest.position, min(waiting, default=oldest.position))
+        """The first record that a kept generation refers to."""
+        rows = [json.loads(one) for one in self._rows().values()]
+        return min(row["position"] if row["oldest"] is None else row["oldest"] for row in rows)
 
     def _last_before(self, when: int, upto: int) -> int:
         """The position of the last record that is older than a time, up to a position; 0 where there is none."""
@@ -145,11 +133,15 @@ class Checkpoints:
 
     def checkpoints(self) -> list[Checkpoint]:
         """Those that are kept, the oldest first."""
-        rows = self._store.server.ask(lambda client: client.hgetall(self._store.key("generations")))
+        rows = self._rows()
         try:
-            return [Checkpoint(int(one), **json.loads(rows[one])) for one in sorted(rows, key=int)]
-        except (ValueError, TypeError) as problem:
+            return [_checkpoint(int(generation), json.loads(rows[generation])) for generation in sorted(rows, key=int)]
+        except (ValueError, TypeError, KeyError) as problem:
             raise JournalRefused(f"a generation is damaged ({problem}). Use a backup.") from problem
+
+    def _rows(self) -> dict[bytes, bytes]:
+        """The generations, as they are stored."""
+        return self._store.server.ask(lambda client: dict(client.hgetall(self._store.key("generations"))))
 
     def newest_generation(self) -> int:
         """The number of the newest checkpoint; 0 where there is none."""
@@ -194,6 +186,10 @@ class Checkpoints:
     def _all_of(self, name: str) -> dict[bytes, bytes]:
         """A hash, read in pieces, so that nobody has to wait."""
         return self._store.server.ask(lambda client: dict(client.hscan_iter(name, count=_SCANNED_AT_ONCE)))
+
+
+def _checkpoint(generation: int, said: dict[str, Any]) -> Checkpoint:
+    return Checkpoint(generation, said["position"], said["time"], said["sha256"], said["events"], said["summary"])
 
 
 def _as_arguments(rows: Sequence[tuple[int, dict[str, Any] | None]]) -> Iterator[str]:

@@ -185,7 +185,7 @@ class RedisJournal:
         key = self._store.key
 
         def ask(client: Any) -> list[int | None]:
-            models = [f"model:{one.decode()}" for one in client.smembers(key("models"))]
+            models = [f"model:{one.decode()}" for one in client.hkeys(key("models"))]
             with client.pipeline(transaction=False) as pipe:
                 for name in names + models:
                     pipe.memory_usage(key(name))

@@ -6,8 +6,11 @@ if problem then
   return problem
 end
 local sha256, parts, n_letters, n_erased = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-if parts > 0 and redis.call('HLEN', model(sha256)) ~= parts then
-  return redis.error_reply('LOST parts of the model ' .. sha256 .. ' are missing')
+if parts > 0 and redis.call('HGET', MODELS, sha256) == '0' then
+  if redis.call('HLEN', model(sha256)) ~= parts then
+    return redis.error_reply('LOST parts of the model ' .. sha256 .. ' are missing')
+  end
+  redis.call('HSET', MODELS, sha256, ARGV[9])
 end
 redis.call('HSET', GENERATIONS, ARGV[6], ARGV[7])
 redis.call('HSET', META, 'generation', ARGV[6])

@@ -1,6 +1,6 @@
 -- What all scripts begin with. KEYS[1] is the journal's hash `meta`; its other keys have the same beginning, so that
--- they are on one node of a cluster. ARGV[1] is the journal's id. What is looked up here is looked up under one name
--- everywhere: a record's id in the stream is its time and its position.
+-- they are on one node of a cluster. ARGV[1] is the journal's id. A record's id in the stream is its time and its
+-- position. `models` says in how many parts each model is, 0 for one that is still being written.
 local prefix = string.sub(KEYS[1], 1, -5)
 local META, LEASE = KEYS[1], prefix .. 'lease'
 local RECORDS, DECISIONS, IDS = prefix .. 'records', prefix .. 'decisions', prefix .. 'ids'
