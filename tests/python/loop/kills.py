@@ -214,7 +214,7 @@ class Run:
 
     def __init__(self, folder: Path, plan: Plan, progress: Callable[[str], None] = lambda _: None) -> None:
         self.server = RedisServer(folder).start() if plan.in_redis else None
-        self.path = folder / "shop.db" if self.server is None else self.server.url("shop")
+        self.path = folder / "shop.db" if self.server is None else self.server.url("shop", patience="10min")
         self.plan = plan
         self.progress = progress
         self.dice = random.Random(plan.seed)

@@ -240,7 +240,7 @@ def test_where_there_is_no_server_a_sentence_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "_OPENING", 0.05)
     with pytest.raises(JournalUnreachable, match=r"there is no Redis server at .*nobody\.sock .*Start it"):
         Loop.open(f"unix://{tmp_path}/nobody.sock?journal=shop", actions=3)
-    with pytest.raises(JournalUnreachable, match="there is no Redis server at 127.0.0.1:1 "):
+    with pytest.raises(JournalUnreachable, match=r"there is no Redis server at 127\.0\.0\.1:1 "):
         Loop.open("redis://127.0.0.1:1/shop", actions=3)
 
 
@@ -446,19 +446,19 @@ def test_a_server_that_stays_away_is_reported_and_the_loop_goes_on_when_it_is_ba
 
 
 def test_a_server_without_memory_refuses_and_goes_on_when_there_is_some(own_server):
-    with Redis(unix_socket_path=str(own_server.socket)) as client:
-        with Loop.open(own_server.url("shop"), actions=ACTIONS, reward_range=(0, 1), checkpoint_every="1h") as loop:
-            play(loop, 0, 5)
-            client.config_set("maxmemory", "1")
-            for _ in range(2):
-                with pytest.raises(JournalFull, match="nothing was stored"):
-                    loop.decide({"user": "Tom"}, event_id="x")
-            with pytest.raises(JournalFull):
-                loop.checkpoint()
-            client.config_set("maxmemory", "0")
-            play(loop, 5, 10)
+    options = {"actions": ACTIONS, "reward_range": (0, 1), "checkpoint_every": "1h"}
+    with Redis(unix_socket_path=str(own_server.socket)) as client, Loop.open(own_server.url("shop"), **options) as loop:
+        play(loop, 0, 5)
+        client.config_set("maxmemory", "1")
+        for _ in range(2):
+            with pytest.raises(JournalFull, match="nothing was stored"):
+                loop.decide({"user": "Tom"}, event_id="x")
+        with pytest.raises(JournalFull):
             loop.checkpoint()
-            assert loop.status().learned == 10
+        client.config_set("maxmemory", "0")
+        play(loop, 5, 10)
+        loop.checkpoint()
+        assert loop.status().learned == 10
     kept = reference.check(own_server.url("shop"))
     assert kept[max(kept)] == reference.undisturbed(own_server.url("shop"))
 

@@ -118,7 +118,7 @@ class Checkpoints:
     def _first_needed(self) -> int:
         """The first record that a kept generation refers to."""
         rows = [json.loads(one) for one in self._rows().values()]
-        return min(row["position"] if row["oldest"] is None else row["oldest"] for row in rows)
+        return min(int(row["position"] if row["oldest"] is None else row["oldest"]) for row in rows)
 
     def _last_before(self, when: int, upto: int) -> int:
         """The position of the last record that is older than a time, up to a position; 0 where there is none."""

@@ -167,8 +167,8 @@ class RedisJournal:
             raise JournalRefused(f"the hash {store.meta!r} in Redis is not that of a journal of vw-fastcb.")
         if int(schema) > SCHEMA:
             raise JournalRefused(
-                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA}; use a "
-                "newer one."
+                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA}; "
+                "use a newer one."
             )
         return str(id_.decode())
 
@@ -196,8 +196,8 @@ class RedisJournal:
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """See `Journal`."""
         raise LoopError(
-            f"the journal {str(self)!r} is not copied by the loop, to {os.fspath(path)!r}; back up Redis itself: the folder of "
-            "its append-only files, or what BGSAVE writes."
+            f"the journal {str(self)!r} is not copied to {os.fspath(path)!r}; back up Redis itself: the folder of its "
+            "append-only files, or what BGSAVE writes."
         )
 
 

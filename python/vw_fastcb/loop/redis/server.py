@@ -149,8 +149,8 @@ class Server:
             return dict(client.config_get(*names))
         except self._errors.NoPermissionError as problem:
             raise JournalRefused(
-                f"Redis at {self.address.place} does not say how durable it is ({problem}). Let the user run CONFIG GET, "
-                "or, if you know that it is set up with appendonly yes and appendfsync always, add ?fsync=no to the URL."
+                f"Redis at {self.address.place} does not say how durable it is ({problem}). Let the user run CONFIG "
+                "GET, or, if you know that it has appendonly yes and appendfsync always, add ?fsync=no to the URL."
             ) from problem
 
     def _check_durability(self, found: dict[str, str]) -> None:
@@ -168,8 +168,8 @@ class Server:
                 )
         if found.get("maxmemory-policy") not in (None, "noeviction"):
             raise JournalRefused(
-                f"Redis at {place} is set up with maxmemory-policy {found['maxmemory-policy']}, and would drop parts of "
-                "the journal; expected noeviction."
+                f"Redis at {place} is set up with maxmemory-policy {found['maxmemory-policy']}, and would drop parts "
+                "of the journal; expected noeviction."
             )
 
     # What its errors mean
