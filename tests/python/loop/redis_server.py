@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 import signal
 import subprocess
@@ -82,6 +83,12 @@ class RedisFolder:
 
         with Redis(unix_socket_path=str(self.server.socket)) as client:
             return [key.decode() for key in client.keys(f"fastcb:{{{self.name}-*")]
+
+
+def end_redis(folder: Path) -> None:
+    """Ends a server that a page has started, if it has not ended it itself."""
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(int((folder / "redis.pid").read_text()), signal.SIGKILL)
 
 
 def need_redis() -> None:

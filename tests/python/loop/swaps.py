@@ -30,7 +30,6 @@ SETTINGS: dict[str, Any] = {
     "default_reward": 0,
 }
 THREADS = 2
-WARM_UP = 0.2  # of the swaps, before memory is looked at for the first time
 
 
 def memory() -> int:
@@ -44,7 +43,7 @@ def decide(url: str, name: str, swaps: int, answer: Connection) -> None:
     seen: set[int] = set()
     counts = {"decisions": 0}
     problems: list[str] = []
-    sizes: list[int] = []
+    sizes: list[tuple[int, int]] = []  # swaps so far, and memory then
     with Loop.open(url, learn=False) as loop:
 
         def work(thread: int) -> None:
@@ -66,15 +65,20 @@ def decide(url: str, name: str, swaps: int, answer: Connection) -> None:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            if len(seen) >= WARM_UP * swaps:
-                sizes.append(memory())
+            sizes.append((len(seen), memory()))
             time.sleep(0.05)
         for thread in threads:
             thread.join()
-        sizes.append(memory())
-    tenth = max(1, len(sizes) // 10)
-    told = {"swaps": len(seen), "before": sizes[:tenth], "after": sizes[-tenth:], **counts, "problems": problems}
-    answer.send(told)
+        sizes.append((len(seen), memory()))
+    answer.send({"swaps": len(seen), "sizes": _by_tenths(sizes, swaps), **counts, "problems": problems})
+
+
+def _by_tenths(sizes: list[tuple[int, int]], swaps: int) -> list[float]:
+    """The mean size during each tenth of the swaps, in megabytes."""
+    tenths: list[list[int]] = [[] for _ in range(10)]
+    for swap, size in sizes:
+        tenths[min(9, 10 * swap // swaps)].append(size)
+    return [round(sum(one) / len(one) / 1e6, 2) for one in tenths if one]
 
 
 def run(folder: Path, swaps: int, deciders: int = 2) -> dict[str, Any]:
@@ -111,15 +115,15 @@ def _run(url: str, swaps: int, n_deciders: int) -> dict[str, Any]:
     decisions = sum(one["decisions"] for one in told)
     assert found.agrees, found.differences
     assert (found.decisions, found.exact, found.unchecked) == (decisions, decisions, 0)
-    growth = [sum(one["after"]) / len(one["after"]) / (sum(one["before"]) / len(one["before"])) - 1 for one in told]
-    assert max(growth) < 0.05, f"memory has grown by {growth}"
+    growth = [one["sizes"][-1] / one["sizes"][1] - 1 for one in told]  # the first tenth warms up
+    assert max(growth) < 0.05, f"memory has grown: {[one['sizes'] for one in told]}"
     return {
         "generations": newest,
         "swaps": [one["swaps"] for one in told],
         "decisions": decisions,
         "learned": found.learned,
         "growth": growth,
-        "megabytes": [round(one["after"][-1] / 1e6, 1) for one in told],
+        "megabytes": [one["sizes"] for one in told],
         "seconds": took,
     }
 

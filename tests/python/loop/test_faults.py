@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from loop import boundaries, reference
+from loop.redis_server import need_redis
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
 from vw_fastcb.loop import JournalFull, JournalRefused, LoopError, sqlite
@@ -45,6 +46,22 @@ def test_processes_are_killed_and_nothing_is_lost(tmp_path):
     found = run("kills", tmp_path, "--kills", 6, "--events", 600, "--rare", 100)
     assert sum(found["kills"].values()) >= 6
     assert found["acknowledged"]["decision"] >= 600
+
+
+@pytest.mark.parametrize(("kills", "events"), [(8, 300), pytest.param(40, 10_000, marks=pytest.mark.slow)])
+def test_processes_and_redis_are_killed_and_nothing_is_lost(tmp_path, kills, events):
+    need_redis()
+    found = run("kills", tmp_path, "--kills", kills, "--events", events, "--rare", 100, "--redis", "--seed", 1)
+    assert sum(found["kills"].values()) >= kills
+    assert found["kills"]["servers"] >= 2
+    assert found["acknowledged"]["decision"] >= events
+
+
+@pytest.mark.slow
+def test_models_are_swapped_under_load(tmp_path):
+    need_redis()
+    found = run("swaps", tmp_path, "--swaps", 300, timeout=1200)
+    assert min(found["swaps"]) >= 300
 
 
 @pytest.mark.slow

@@ -296,6 +296,18 @@ def test_a_user_that_may_not_ask_for_the_durability_is_told_what_to_do(own_serve
     Loop.open(f"{url}&fsync=no", actions=3).close()
 
 
+def test_what_a_user_of_redis_must_be_allowed_to_do(own_server):
+    """As docs/loop/redis.md says."""
+    with Redis(unix_socket_path=str(own_server.socket)) as client:
+        rules = ["on", ">pass", "~fastcb:*", "+@all", "-@dangerous", "+info", "+config|get", "+bgrewriteaof"]
+        client.execute_command("ACL", "SETUSER", "app", *rules)
+    with Loop.open(f"unix://app:pass@{own_server.socket}?journal=shop", actions=ACTIONS, reward_range=(0, 1)) as loop:
+        play(loop, 0, 5)
+        loop.erase("e1")
+        assert loop.status().ready
+        assert loop.status().bytes > 1000
+
+
 def test_keys_that_hold_something_else_are_refused_and_left_as_they_were(folder, client):
     def open_with(name):
         return Loop.open(folder / name, actions=3)
