@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         found = swaps.run(Path(folder), given.swaps)
     each = ", ".join(
-        f"{growth:+.1%} ({sizes[1]} to {sizes[-1]} MB)"
+        f"{growth:+.1%} ({sizes[2]} to {sizes[-1]} MB)"
         for growth, sizes in zip(found["growth"], found["megabytes"], strict=True)
     )
     given.report.write_text(f"""# {given.swaps:,} hot swaps
@@ -38,17 +38,20 @@ def main() -> None:
 
 One process learns and publishes a checkpoint in Redis as often as it can: {found["generations"]:,} generations in
 {found["seconds"]:.0f} s, with {found["learned"]:,} events learned. {len(found["swaps"])} processes with {swaps.THREADS}
-threads each decide meanwhile, over 10 actions with 21 features, and swap the model {" and ".join(map(str, found["swaps"]))}
-times.
+threads each decide meanwhile, over 10 actions with 21 features, and swap the model
+{" and ".join(map(str, found["swaps"]))} times.
 
 | what | how many |
 |---|---|
 | decisions, all acknowledged | {found["decisions"]:,} |
 | requests that failed | 0 |
 | logged probabilities that were computed again and are equal bit for bit | {found["decisions"]:,} |
-| memory of the deciders, mean in the second and in the last tenth of the swaps | {each} |
+| memory of the deciders, from the third tenth of the swaps to the last | {each} |
 
-Any request that fails, any probability that differs, or memory that grows by more than 5% would have stopped the run
+The mean size in MB in each tenth of the swaps, for each decider: {"; ".join(str(one) for one in found["megabytes"])}.
+At first models grow, as they see new features, and so does the memory that the allocator keeps.
+
+Any request that fails, any probability that differs, or memory that grows by more than 5% after that would have stopped the run
 before this report.
 """)
     print(f"See {given.report}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
@@ -23,6 +24,7 @@ from vw_fastcb.loop.journal import (
     Checkpoint,
     DeadLetter,
     Draft,
+    Fenced,
     Journal,
     JournalFailed,
     JournalRefused,
@@ -520,7 +522,8 @@ class Loop:
 
     def _save_if_learner(self) -> None:
         if self._worker.is_learner:
-            self._worker.checkpoint()
+            with contextlib.suppress(Fenced):  # what was asked for is durable, and whoever learns now saves it
+                self._worker.checkpoint()
 
 
 _OPTIONS = {

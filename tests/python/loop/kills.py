@@ -254,7 +254,7 @@ class Run:
             now = time.monotonic()
             if now >= next_kill and self.counts["decision"] >= self.resting_until and self.children:
                 if sum(self.killed.values()) < self.plan.kills:
-                    if self.server is not None and self.dice.random() < 0.3:
+                    if self.server is not None and sum(self.killed.values()) % 3 == 1:
                         self._kill_server(self.server)
                     else:
                         self._kill(self._victim())

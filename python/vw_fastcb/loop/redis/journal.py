@@ -167,8 +167,8 @@ class RedisJournal:
             raise JournalRefused(f"the hash {store.meta!r} in Redis is not that of a journal of vw-fastcb.")
         if int(schema) > SCHEMA:
             raise JournalRefused(
-                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA}; "
-                "use a newer one."
+                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA};"
+                " use a newer one."
             )
         return str(id_.decode())
 
