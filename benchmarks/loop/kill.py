@@ -22,18 +22,19 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 
 from loop import kills
-from vw_fastcb.loop import sqlite
 from vw_fastcb.loop.fingerprint import fingerprint
 
 RESULT = Path(__file__).parent / "results" / "kill.md"
 
 
-def report(plan: kills.Plan, found: dict[str, Any], command: str) -> str:
+def table(found: dict[str, Any]) -> str:
+    """What a run left behind, as Markdown."""
     counts, acknowledged = found["counts"], found["acknowledged"]
     rows = [
         ("processes started", found["processes"]),
         ("killed while they learned", found["kills"].get("learners", 0)),
         ("killed while they decided", found["kills"].get("deciders", 0)),
+        *[("redis-server killed", number) for what, number in found["kills"].items() if what == "servers"],
         ("times that the lease was taken", found["takeovers"]),
         ("generations (checkpoints)", found["generations"]),
         ("records in the journal", found["records"]),
@@ -49,7 +50,11 @@ def report(plan: kills.Plan, found: dict[str, Any], command: str) -> str:
         ("rewards and activations after their window", counts["late"]),
         ("rewards after the first of their window", counts["repeated"]),
     ]
-    table = "\n".join(f"| {what} | {number:,} |" for what, number in rows)
+    return "\n".join(["| what | how many |", "|---|---|", *(f"| {what} | {number:,} |" for what, number in rows)])
+
+
+def report(plan: kills.Plan, found: dict[str, Any], command: str) -> str:
+    acknowledged = found["acknowledged"]
     return f"""# Killed {plan.kills} times
 
 `{command}`
@@ -60,9 +65,7 @@ while it has the lease. {sum(found["kills"].values())} of them were killed with 
 made every 60 ms, in pieces of 2 kB, and three generations are kept. What a killed process had been asked without an
 answer was asked again with the same ids.
 
-| what | how many |
-|---|---|
-{table}
+{table(found)}
 
 The SHA-256 of the newest checkpoint's model is
 
@@ -74,6 +77,14 @@ before this report. The engine's fingerprint is {fingerprint()}.
 """
 
 
+def write(path: Path, text: str) -> None:
+    """As a whole, or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    os.replace(new, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
@@ -83,7 +94,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the journal is to be; a temporary folder unless given")
     parser.add_argument("--report", type=Path, default=RESULT)
     given = parser.parse_args()
-    sqlite._MODEL_PART = 2048
+    kills.more_boundaries()
     plan = kills.Plan(given.kills, given.events, processes=3, threads=4, seed=given.seed, rare=given.rare)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
@@ -91,11 +102,8 @@ def main() -> None:
         run.all()
         print(f"{time.monotonic() - began:.0f} s; one learner reads the journal now", flush=True)
         found = kills.check(run)
-    given.report.parent.mkdir(exist_ok=True)
     command = f"python benchmarks/loop/kill.py --kills {plan.kills} --events {plan.events} --seed {plan.seed}"
-    new = given.report.with_suffix(".new")
-    new.write_text(report(plan, found, command))
-    os.replace(new, given.report)
+    write(given.report, report(plan, found, command))
     print(f"{time.monotonic() - began:.0f} s; everything is there. See {given.report}")
 
 

@@ -12,6 +12,7 @@ import yaml
 from latex2mathml.converter import convert
 
 import vw_fastcb
+from loop.redis_server import end_redis, need_redis
 from pages import anchors, blocks, cells, links, run_page, without_code
 from vw_fastcb import FastCB, Loop, __version__
 from vw_fastcb.bakeoff.grid import EXAMPLE
@@ -30,9 +31,14 @@ def name(value: object) -> str:
 
 @pytest.mark.parametrize("page", RUNNING, ids=name)
 def test_every_cell_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    if "redis-server" in page.read_text():
+        need_redis()
     monkeypatch.chdir(tmp_path)
-    for cell, printed in run_page(page, tmp_path):
-        assert printed == cell.promised, cell.code
+    try:
+        for cell, printed in run_page(page, tmp_path):
+            assert printed == cell.promised, cell.code
+    finally:
+        end_redis(tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -95,7 +95,7 @@ def _check_loop_demo(dataset: str | None, rounds: int | None, journal: Path | No
 
 @app.command()
 def replay(
-    journal: Annotated[Path, typer.Argument(help="A journal of the loop.")],
+    journal: Annotated[str, typer.Argument(help="A journal of the loop.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
 ) -> None:
     """Verify a journal: compute every probability and every model again, and name the first difference."""
@@ -104,6 +104,6 @@ def replay(
 
     try:
         code = run_replay(journal, as_json)
-    except (LoopError, OSError) as problem:
+    except (LoopError, OSError, ValueError) as problem:
         raise typer.BadParameter(str(problem)) from problem
     raise typer.Exit(code)

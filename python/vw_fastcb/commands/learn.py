@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping, tell
-from vw_fastcb.loop.journal import Lease, LoopError
+from vw_fastcb.loop.journal import Journal, Lease, LoopError
 from vw_fastcb.loop.log_learning import ENDINGS, BadLine, LogLearner, files_of
 from vw_fastcb.loop.reading import existing_journal, watched
-from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
 
 _LOOKS_APART = 0.5  # seconds between two looks at growing logs, and at the state of a loop
@@ -54,7 +53,7 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
             writes_ticks=follow,
             has_upkeep=follow,
         )
-        worker = Worker(watched(journal, watch), now, options)
+        worker = Worker(watched(journal, watch), options)
         try:
             worker.start()
         except KeyboardInterrupt:
@@ -112,7 +111,7 @@ def _held(lease: Lease, path: str) -> str:
     return f"process {lease.holder.partition('/')[0]} learns {path}."
 
 
-def _progress(journal: SqliteJournal) -> dict[str, Any]:
+def _progress(journal: Journal) -> dict[str, Any]:
     checkpoints = journal.checkpoints()
     if not checkpoints:
         return {"position": 0, "learned": 0}

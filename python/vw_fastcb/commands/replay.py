@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from vw_fastcb.loop.journal import Journal
+from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.replay import Replay, replay
 from vw_fastcb.loop.sqlite import SqliteJournal
 
 
-def run_replay(path: Path, as_json: bool) -> int:
+def run_replay(path: str, as_json: bool) -> int:
     """Replays a journal and says what was found. The exit code is 1 where something is not as the journal says."""
-    journal = SqliteJournal(path, is_read=True)
+    journal = _to_read(path)
     try:
         bar = Progress(
             TextColumn("replaying"),
@@ -37,6 +38,11 @@ def run_replay(path: Path, as_json: bool) -> int:
     else:
         print("\n".join(_sentences(found)))
     return 0 if found.agrees else 1
+
+
+def _to_read(path: str) -> Journal:
+    """A journal, which may be a file where nothing can be written, as a backup is."""
+    return existing_journal(path) if "://" in path else SqliteJournal(path, is_read=True)
 
 
 def _sentences(found: Replay) -> list[str]:

@@ -1,8 +1,8 @@
 """Production-style streaming learning: decide, log the probability, join late rewards, learn, go on after a crash.
 
 `Loop` is what users see. Inside, from the bottom up: `records` and `join` are the pure part (which outcome each
-decision learns, and when); `learner` adds the model; `journal` says what is needed of a store, `sqlite` is one;
-`worker` is one process's part in a loop.
+decision learns, and when); `learner` adds the model; `journal` says what is needed of a store, `sqlite` and `redis` are
+two; `worker` is one process's part in a loop.
 """
 
 from vw_fastcb.loop.answers import LoopDecision, Status
@@ -15,6 +15,7 @@ from vw_fastcb.loop.journal import (
     JournalFailed,
     JournalFull,
     JournalRefused,
+    JournalUnreachable,
     LoopError,
     SettingsDiffer,
     UnknownEvent,
@@ -30,6 +31,7 @@ __all__ = [
     "JournalFailed",
     "JournalFull",
     "JournalRefused",
+    "JournalUnreachable",
     "Loop",
     "LoopDecision",
     "LoopError",

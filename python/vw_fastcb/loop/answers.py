@@ -63,6 +63,7 @@ class Status:
         counts: What has become of the records up to `applied`; see `vw_fastcb.loop.Counts`.
         bytes: The size of the journal.
         problems: Why the loop is not ready, in words; empty where it is.
+        warnings: What is wrong although the loop goes on, in words.
     """
 
     role: Literal["learner", "decider"]
@@ -79,6 +80,7 @@ class Status:
     counts: dict[str, int]
     bytes: int
     problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -87,4 +89,5 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "problems": list(self.problems), "ready": self.ready}
+        lists = {"problems": list(self.problems), "warnings": list(self.warnings)}
+        return {**asdict(self), **lists, "ready": self.ready}

@@ -14,12 +14,11 @@ from typing import IO, Any
 
 from vw_fastcb.loop.dsjson import line_of
 from vw_fastcb.loop.files import new_file
-from vw_fastcb.loop.journal import LoopError
+from vw_fastcb.loop.journal import Journal, LoopError
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.outcomes import Outcome, Outcomes, learner_at
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 STDOUT = Path("-")
 FORMAT = 1  # of our tables
@@ -56,7 +55,7 @@ class Exported:
 
 
 def export(
-    journal: SqliteJournal,
+    journal: Journal,
     *,
     dsjson: Path | None = None,
     parquet: Path | None = None,

@@ -250,14 +250,13 @@ class Import:
     def _learn(self, path: Path) -> None:
         """Brings the new journal's learner to the end, and makes its first checkpoint."""
         journal = SqliteJournal(path, clock=self._clock)
-        last = journal.last()
 
         def watch(position: int) -> None:
             if position % 500 == 0:
                 self._watch("learned", position)
 
         options = Options(decides=False, writes_ticks=False, has_upkeep=False)
-        worker = Worker(watched(journal, watch), lambda: last[1], options)
+        worker = Worker(watched(journal, watch), options)
         try:
             worker.start()
             worker.checkpoint()

@@ -41,6 +41,10 @@ class JournalFailed(LoopError):
     """Writing failed in a way that leaves open what is on disk. Nothing more is acknowledged: open the loop again."""
 
 
+class JournalUnreachable(LoopError):
+    """The server of the journal does not answer, and nobody knows whether the request was stored. Ask again."""
+
+
 class Fenced(LoopError):
     """Another process has taken over learning. Nothing of what this one wanted to commit was stored."""
 
@@ -159,12 +163,14 @@ class NewCheckpoint:
         model: The model's bytes.
         rows: The windows that changed since the generation before; None for those that are gone.
         dead_letters: Those found since the generation before.
+        oldest: The position of the oldest record that a window refers to; None where there is none.
     """
 
     checkpoint: Checkpoint
     model: bytes
     rows: Sequence[tuple[int, dict[str, Any] | None]]
     dead_letters: Sequence[DeadLetter]
+    oldest: int | None = None
 
 
 class Journal(Protocol):
@@ -177,6 +183,10 @@ class Journal(Protocol):
     """
 
     memory: float
+
+    def now(self) -> int:
+        """The time that a record would get now, in milliseconds, as far as this process knows."""
+        ...
 
     def write(
         self,
@@ -236,6 +246,13 @@ class Journal(Protocol):
         """The decision at a position."""
         ...
 
+    def decisions_by_state(self, upto: int) -> Iterator[tuple[int | None, int]]:
+        """How many records had been applied when each decision was made, and its position, in that order.
+
+        None for those that were imported.
+        """
+        ...
+
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
         """The records of a kind about an event."""
         ...
@@ -287,3 +304,24 @@ class Journal(Protocol):
     def close(self) -> None:
         """Gives everything back."""
         ...
+
+
+def check_same(draft: Draft, decision: Record) -> None:
+    """Raises where a decision with the same event id was about something else."""
+    assert decision.body is not None
+    if decision.body.get("erased"):
+        raise Conflict(f"event {draft.event_id!r} was decided before and then erased; use a new event_id.")
+    if any(decision.body.get(name) != asked for name, asked in (draft.request or {}).items()):
+        raise Conflict(
+            f"event {draft.event_id!r} was decided before, about something else; use an event_id of its own for each "
+            "decision."
+        )
+
+
+def check_same_reward(draft: Draft, earlier: Record) -> None:
+    """Raises where a reward with the same ids had another value."""
+    if earlier.value != draft.value:
+        raise Conflict(
+            f"{draft.reward_id!r} of event {draft.event_id!r} was {earlier.value} before and is {draft.value} now; use "
+            "a reward_id of its own for each reward."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
@@ -23,12 +24,15 @@ from vw_fastcb.loop.journal import (
     Checkpoint,
     DeadLetter,
     Draft,
+    Fenced,
     Journal,
     JournalFailed,
     JournalRefused,
+    JournalUnreachable,
     LoopError,
     SettingsDiffer,
 )
+from vw_fastcb.loop.redis import Address, RedisJournal
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -196,7 +200,7 @@ class Loop:
         journal = open_journal(path, named, clock)
         try:
             changes = None if not named else _changes(journal, named, change, relearn)
-            loop = cls._of(Worker(journal, clock, options), clock)
+            loop = cls._of(Worker(journal, options), clock)
             _start(loop._worker, path)
         except BaseException:
             journal.close()
@@ -458,17 +462,21 @@ class Loop:
         worker, journal = self._worker, self._worker.journal
         numbers: dict[str, Any] = worker.numbers()
         position, time, holder, letters, size = numbers["applied"], 0, None, 0, 0
+        away: LoopError | None = None
         try:
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
-        ahead = time - self._clock()
-        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble) if one is not None)
+        except JournalUnreachable as problem:
+            away = problem
+        ahead = max(time, journal.now()) - self._clock()
+        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble, away) if one is not None)
         problems = list(found)
-        if ahead > _CLOCK_OFF:
-            problems.append(f"the journal's time is {ahead} ms ahead of this machine's clock; set the clock.")
+        if abs(ahead) > _CLOCK_OFF:
+            where = "ahead of" if ahead > 0 else "behind"
+            problems.append(f"the journal's time is {abs(ahead)} ms {where} this machine's clock; set the clock.")
         return Status(
             role="learner" if worker.is_learner else "decider",
             learner=holder.holder.partition("/")[0] if holder is not None and holder.is_live else None,
@@ -478,6 +486,7 @@ class Loop:
             dead_letters=letters + numbers.pop("new_letters"),
             bytes=size,
             problems=tuple(problems),
+            warnings=() if worker.warning is None else (worker.warning,),
             **numbers,
         )
 
@@ -513,7 +522,8 @@ class Loop:
 
     def _save_if_learner(self) -> None:
         if self._worker.is_learner:
-            self._worker.checkpoint()
+            with contextlib.suppress(Fenced):  # what was asked for is durable, and whoever learns now saves it
+                self._worker.checkpoint()
 
 
 _OPTIONS = {
@@ -532,24 +542,38 @@ _SETTINGS = tuple(name for name in inspect.signature(Loop.open).parameters if na
 
 def open_journal(
     name: str | os.PathLike[str], settings: dict[str, Any] | None = None, clock: Callable[[], int] = now
-) -> SqliteJournal:
+) -> SqliteJournal | RedisJournal:
     """Opens a journal. One that is not there is made from the settings."""
     text = os.fspath(name)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
+    if Address.is_meant(text):
+        return _open_in_redis(text, settings, None if clock is now else clock)
     if "://" in text or text.endswith("/") or "\0" in text or not text:
-        raise ValueError(f"the journal is {text!r}; expected the name of a file.")
+        raise ValueError(f"the journal is {text!r}; expected the name of a file, or redis://host:6379/journal.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)
+    return SqliteJournal(text, first=_first_record(repr(text), settings), clock=clock)
+
+
+def _open_in_redis(url: str, settings: dict[str, Any] | None, clock: Callable[[], int] | None) -> RedisJournal:
+    try:
+        return RedisJournal(url, clock=clock)
+    except FileNotFoundError:
+        first = _first_record(repr(Address.parse(url).shown), settings)
+    return RedisJournal(url, first=first, clock=clock)
+
+
+def _first_record(name: str, settings: dict[str, Any] | None) -> Draft:
+    """Of a new journal. Where another process is faster, its settings are there, and are compared with these."""
     if not settings or "actions" not in settings:
         raise FileNotFoundError(
-            f"there is no journal {text!r}; to make one, give actions: their names, their number, or None where each "
+            f"there is no journal {name}; to make one, give actions: their names, their number, or None where each "
             "decision brings its own."
         )
     made = LoopSettings.new(settings)
     made.try_out()
-    # Where another process is faster, its settings are there, and are compared with these.
-    return SqliteJournal(text, first=Draft("settings", body={"settings": made.to_json()}), clock=clock)
+    return Draft("settings", body={"settings": made.to_json()})
 
 
 def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
@@ -561,7 +585,7 @@ def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
     return LoopSettings.from_json(journal.checkpoints()[-1].summary["settings"]), 0
 
 
-def _changes(journal: SqliteJournal, named: dict[str, Any], change: bool, relearn: bool | None) -> Draft | None:
+def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: bool | None) -> Draft | None:
     """The record that changes the settings, if any are to change."""
     current, position = current_settings(journal)
     wanted = current.changed(named)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from vw_fastcb.loop.join import Effect, Join, Learn, Window
-from vw_fastcb.loop.journal import JournalRefused
+from vw_fastcb.loop.journal import Journal, JournalRefused
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 OutcomeKind: TypeAlias = Literal["reward", "default", "none", "pending", "rejected", "erased"]
 OUTCOME_KINDS: tuple[OutcomeKind, ...] = ("reward", "default", "none", "pending", "rejected", "erased")
@@ -57,7 +56,7 @@ class Outcomes:
         unknown: Decisions whose settings retention has dropped; nothing is known of them.
     """
 
-    def __init__(self, journal: SqliteJournal, until: int | None = None) -> None:
+    def __init__(self, journal: Journal, until: int | None = None) -> None:
         self.journal = journal
         last = journal.last()[0]
         self.until = last if until is None else min(until, last)
@@ -137,7 +136,7 @@ class Outcomes:
             yield outcome
 
 
-def position_of(journal: SqliteJournal, given: int, *, is_time: bool) -> int:
+def position_of(journal: Journal, given: int, *, is_time: bool) -> int:
     """A position, or that of the last record up to a time; one before the first record where there is none."""
     if not is_time:
         return given
@@ -146,7 +145,7 @@ def position_of(journal: SqliteJournal, given: int, *, is_time: bool) -> int:
     return first + bisect.bisect_right(times, given, key=lambda position: journal.decision(position).time) - 1
 
 
-def learner_at(journal: SqliteJournal, until: int) -> Learner:
+def learner_at(journal: Journal, until: int) -> Learner:
     """The learner after the first `until` records. Nothing is written."""
     for one in reversed(journal.checkpoints()):
         if one.position <= until:
@@ -162,7 +161,7 @@ def learner_at(journal: SqliteJournal, until: int) -> Learner:
     return learner
 
 
-def _first_settings(journal: SqliteJournal) -> tuple[int, LoopSettings]:
+def _first_settings(journal: Journal) -> tuple[int, LoopSettings]:
     """The first record whose settings are known, and these."""
     first = next(journal.read())
     changes = journal.of_kind("settings")
@@ -177,7 +176,7 @@ def _first_settings(journal: SqliteJournal) -> tuple[int, LoopSettings]:
     return first.position, LoopSettings.from_json(oldest.summary["settings"])
 
 
-def _dead(journal: SqliteJournal, until: int) -> set[int]:
+def _dead(journal: Journal, until: int) -> set[int]:
     """The decisions that could not be learned. Those since the newest checkpoint are found by learning once more."""
     kept = journal.checkpoints()
     known = {letter.position for letter in journal.dead_letters()}

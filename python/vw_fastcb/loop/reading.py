@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
+from vw_fastcb.loop.journal import Journal
 from vw_fastcb.loop.loop import open_journal
 from vw_fastcb.loop.records import Record
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 
-def existing_journal(path: str | os.PathLike[str]) -> SqliteJournal:
+def existing_journal(path: str | os.PathLike[str]) -> Journal:
     """Opens a journal; raises where there is none."""
     name = os.fspath(path)
     if "://" not in name and not os.path.exists(name):
@@ -18,7 +18,7 @@ def existing_journal(path: str | os.PathLike[str]) -> SqliteJournal:
     return open_journal(name)
 
 
-def watched(journal: SqliteJournal, watch: Callable[[int], None]) -> SqliteJournal:
+def watched(journal: Journal, watch: Callable[[int], None]) -> Journal:
     """The same journal; whoever reads its records calls `watch` with the position of each."""
     read = journal.read
 

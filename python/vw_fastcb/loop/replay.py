@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.journal import Checkpoint, LoopError, UnknownEvent
+from vw_fastcb.loop.journal import Checkpoint, Journal, LoopError, UnknownEvent
 from vw_fastcb.loop.learner import Learner, is_sound
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 TOLERANCE = 1e-5  # of probabilities that another engine has computed, which rounds in float32
 _AHEAD = 2000  # records that are read before they are applied
@@ -64,7 +63,7 @@ class Replay:
             self.differences.append(what)
 
 
-def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda done, total: None) -> Replay:
+def replay(journal: Journal, progress: Callable[[int, int], None] = lambda done, total: None) -> Replay:
     """Applies the whole journal to a new learner and compares.
 
     Args:
@@ -85,7 +84,7 @@ def replay(journal: SqliteJournal, progress: Callable[[int, int], None] = lambda
 class _Verifier:
     """One replay, stretch by stretch."""
 
-    def __init__(self, journal: SqliteJournal, found: Replay, progress: Callable[[int, int], None]) -> None:
+    def __init__(self, journal: Journal, found: Replay, progress: Callable[[int, int], None]) -> None:
         self._journal = journal
         self._found = found
         self._progress = progress
@@ -210,7 +209,7 @@ def _in_words(problem: Exception) -> str:
     return f"{problem} ({type(problem).__name__})"
 
 
-def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
+def _stretches(journal: Journal, checkpoints: list[Checkpoint], end: int) -> Iterator[tuple[Learner, int]]:
     """Where a replay can begin, and how far it can go from there.
 
     It begins with the first record. Features that were erased end a stretch; it goes on with the oldest checkpoint from
@@ -248,7 +247,7 @@ def _stretches(journal: SqliteJournal, checkpoints: list[Checkpoint], end: int) 
             return
 
 
-def _is_erased(journal: SqliteJournal, position: int) -> bool:
+def _is_erased(journal: Journal, position: int) -> bool:
     try:
         return bool((journal.decision(position).body or {}).get("erased"))
     except UnknownEvent:  # dropped since
@@ -258,7 +257,7 @@ def _is_erased(journal: SqliteJournal, position: int) -> bool:
 class _Ahead:
     """Records in their order, with a look at those that come later."""
 
-    def __init__(self, journal: SqliteJournal, after: int, upto: int) -> None:
+    def __init__(self, journal: Journal, after: int, upto: int) -> None:
         self._journal = journal
         self._records = journal.read(after, upto)
         self._waiting: dict[int, Record] = {}
@@ -286,7 +285,7 @@ class _Ahead:
 class _Decisions:
     """The decisions of a journal, by the state that they were made from."""
 
-    def __init__(self, journal: SqliteJournal, end: int, found: Replay) -> None:
+    def __init__(self, journal: Journal, end: int, found: Replay) -> None:
         self._rows: Iterator[tuple[int | None, int]] = journal.decisions_by_state(end)
         self._found = found
         self._next = next(self._rows, None)

@@ -35,6 +35,8 @@ from vw_fastcb.loop.journal import (
     Task,
     UnknownEvent,
     Written,
+    check_same,
+    check_same_reward,
 )
 from vw_fastcb.loop.processes import Process
 from vw_fastcb.loop.records import KINDS, Kind, Record
@@ -207,6 +209,10 @@ class SqliteJournal:
         self._reader.close()
         self._db.close()
 
+    def now(self) -> int:
+        """See `Journal`."""
+        return self._clock()
+
     # Writing, by one thread at a time
 
     def write(
@@ -300,15 +306,12 @@ class SqliteJournal:
         """The record that said the same before. Raises where it said something else."""
         if draft.kind == "decision" and of:
             decision = _record(self._db.execute(f"{_RECORD} WHERE position = ?", (of,)).fetchone())
-            _check_same(draft, decision)
+            check_same(draft, decision)
             return decision
         if draft.kind == "reward" and draft.reward_id is not None:
             earlier = self._newest("event_id = ? AND reward_id = ?", (draft.event_id, draft.reward_id), now)
-            if earlier is not None and earlier.value != draft.value:
-                raise Conflict(
-                    f"{draft.reward_id!r} of event {draft.event_id!r} was {earlier.value} before and is {draft.value} "
-                    "now; use a reward_id of its own for each reward."
-                )
+            if earlier is not None:
+                check_same_reward(draft, earlier)
             return earlier
         if draft.kind in ("activation", "erasure"):
             earlier = self._newest(f"event_id = ? AND kind = {_KIND[draft.kind]}", (draft.event_id,), now)
@@ -902,17 +905,6 @@ def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
     kind, text = _MEANINGS.get(code, (JournalFailed, _FAILED))
     return kind(text.format(name=name, problem=problem, patience=_PATIENCE))
-
-
-def _check_same(draft: Draft, decision: Record) -> None:
-    assert decision.body is not None
-    if decision.body.get("erased"):
-        raise Conflict(f"event {draft.event_id!r} was decided before and then erased; use a new event_id.")
-    if any(decision.body.get(name) != asked for name, asked in (draft.request or {}).items()):
-        raise Conflict(
-            f"event {draft.event_id!r} was decided before, about something else; use an event_id of its own for each "
-            "decision."
-        )
 
 
 def _record(row: tuple[Any, ...]) -> Record:

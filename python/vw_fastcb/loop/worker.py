@@ -24,6 +24,7 @@ from vw_fastcb.loop.journal import (
     JournalFailed,
     JournalFull,
     JournalRefused,
+    JournalUnreachable,
     Lease,
     LoopError,
     NewCheckpoint,
@@ -79,12 +80,14 @@ class View(NamedTuple):
         settings: The settings.
         generation: The newest checkpoint that the model contains.
         applied: How many records it has seen.
+        summary: What else the checkpoint says.
     """
 
     model: Model
     settings: LoopSettings
     generation: int
     applied: int
+    summary: dict[str, Any] = _NOTHING_YET
 
 
 class _Call:
@@ -103,16 +106,15 @@ class Worker:
 
     Args:
         journal: The journal, which is this worker's from now on.
-        clock: The journal's clock.
         options: How to take part.
     """
 
-    def __init__(self, journal: Journal, clock: Callable[[], int], options: Options) -> None:
+    def __init__(self, journal: Journal, options: Options) -> None:
         self.journal = journal
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self.trouble: LoopError | None = None  # why the upkeep failed when it was last tried
-        self._clock = clock
+        self.warning: str | None = None  # why the newest checkpoint is not what decides
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self._state = threading.RLock()  # of learner, view and lease
         self._checkpointing = threading.Lock()
@@ -147,8 +149,12 @@ class Worker:
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._stop_answering)])
             if self.problem is None and self.is_learner:
-                with contextlib.suppress(Fenced):
+                try:
                     self.checkpoint()
+                except Fenced:
+                    pass
+                except JournalUnreachable as problem:  # nothing is lost: whoever learns next applies the records
+                    _log.warning("closed without a last checkpoint: %s", problem)
         finally:
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._end)])
@@ -288,18 +294,36 @@ class Worker:
 
     def _follow(self) -> None:
         """Decides from the newest checkpoint, or from the first record where there is none yet."""
+        try:
+            view = self._newest_view()
+        except (LoopError, ValueError, TypeError, KeyError, RuntimeError) as problem:
+            if self._view is None or isinstance(problem, (JournalFailed, JournalUnreachable)):
+                raise
+            self._keep_view(self._view, problem)
+            return
+        with self._state:
+            self._view, self._generation, self.warning = view, view.generation, None
+        self.journal.memory = view.settings.memory
+
+    def _keep_view(self, view: View, problem: Exception) -> None:
+        """What was published cannot be used; decisions go on with what there is, until there is something newer."""
+        self._generation = self.journal.newest_generation()
+        self.warning = (
+            f"generation {self._generation} cannot be used ({problem}); decisions are made with generation "
+            f"{view.generation} until there is a newer one."
+        )
+        _log.warning("%s", self.warning)
+
+    def _newest_view(self) -> View:
         newest, content = self._newest_model()
         if newest is None:
             first = Learner.begin(self.journal, next(self.journal.read(0, 1)))
-            view = View(first.model, first.settings, 0, first.position)
-        elif self._view is not None and self._view.generation == newest.generation:
-            return
-        else:
-            settings = LoopSettings.from_json(newest.summary["settings"])
-            view = View(Model(settings.model, content), settings, newest.generation, newest.position)
-        with self._state:
-            self._view, self._generation = view, view.generation
-        self.journal.memory = view.settings.memory
+            return View(first.model, first.settings, 0, first.position)
+        if self._view is not None and self._view.generation == newest.generation:
+            return self._view
+        settings = LoopSettings.from_json(newest.summary["settings"])
+        model = Model(settings.model, content)
+        return View(model, settings, newest.generation, newest.position, newest.summary)
 
     def _newest_model(self) -> tuple[Checkpoint | None, bytes]:
         """The newest checkpoint, and its model's bytes."""
@@ -390,6 +414,7 @@ class Worker:
             position, when, summary = learner.position, learner.time, learner.summary()
             touched, learner.join.touched = learner.join.touched, set()
             rows = list(learner.join.rows(sorted(touched)))
+            oldest = learner.join.oldest()
             letters, learner.dead_letters = learner.dead_letters, []
             updates, learner.updates = learner.updates, []
             twin = None if updates is None else self._twin  # None: the model was replaced
@@ -399,7 +424,8 @@ class Worker:
             if twin is not None:
                 content = _caught_up(twin, updates or [], columns)
             one = Checkpoint(generation, position, when, sha256(content), events, summary)
-            self._write_beside(self.journal.checkpoint_tasks(NewCheckpoint(one, content, rows, letters)), lease)
+            new = NewCheckpoint(one, content, rows, letters, oldest)
+            self._write_beside(self.journal.checkpoint_tasks(new), lease)
         except JournalFull:
             with self._state:
                 learner.join.touched |= touched
@@ -479,7 +505,7 @@ class Worker:
         """Closes the windows whose deadline has passed, if this process learns."""
         with self._state:
             deadline = None if self._learner is None else self._learner.join.next_deadline()
-        if deadline is not None and deadline < self._clock():
+        if deadline is not None and deadline < self.journal.now():
             with contextlib.suppress(Fenced):
                 self.submit([Draft("tick")])
 
@@ -513,14 +539,12 @@ class Worker:
             view = self._view
         if view is None:
             return {"applied": 0, "learned": 0, **_NOTHING_YET, "new_letters": 0, "generation": 0}
-        found = (one.summary for one in self.journal.checkpoints() if one.generation == view.generation)
-        summary = next(found, _NOTHING_YET)
         return {
             "applied": view.applied,
             "learned": view.model.events,
-            "open": summary["open"],
-            "early": summary["early"],
-            "counts": summary["counts"],
+            "open": view.summary["open"],
+            "early": view.summary["early"],
+            "counts": view.summary["counts"],
             "new_letters": 0,
             "generation": view.generation,
         }

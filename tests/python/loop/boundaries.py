@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from loop import reference
+from loop.support import journal_at
 from vw_fastcb.loop import JournalFailed, Loop, LoopError, sqlite
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.sqlite import SqliteJournal
@@ -345,7 +346,7 @@ class Driver:
 
 def check_acknowledged(path: Path, acknowledged: list[Any]) -> None:
     """Asserts that what was acknowledged is in the journal, with the same content."""
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
         records = list(journal.read())
     decisions = [one for one in records if one.kind == "decision"]
     assert len({one.event_id for one in decisions}) == len(decisions), "an event was decided twice"

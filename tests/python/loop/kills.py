@@ -4,6 +4,8 @@ The parent forks them, reads from a pipe of each what was acknowledged, sends th
 decisions, kills them with SIGKILL, and starts others. What a dead one had asked for without an answer is asked again
 with the same ids. In the end the journal must hold everything that was acknowledged, and its model must be that of one
 learner which reads it undisturbed.
+
+With --redis the journal is in a redis-server, which is killed as well, and every third process only decides.
 """
 
 from __future__ import annotations
@@ -21,16 +23,18 @@ import traceback
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from loop import reference
-from vw_fastcb.loop import Conflict, Fenced, Loop, UnknownEvent, sqlite
+from loop.redis_server import RedisServer
+from loop.support import journal_at
+from vw_fastcb.loop import Conflict, Fenced, JournalUnreachable, Loop, UnknownEvent, sqlite
 from vw_fastcb.loop.fingerprint import fingerprint
-from vw_fastcb.loop.sqlite import SqliteJournal
+from vw_fastcb.loop.redis import checkpoints as redis_checkpoints
 
 ACTIONS = ["politics", "sports", "music", "weather"]
 SETTINGS = {"actions": ACTIONS, "reward_range": (0.0, 1.0), "wait": "400ms", "default_reward": 0.0, "seed": 11}
@@ -49,6 +53,7 @@ class Plan:
         seed: Of everything that is random here.
         aggregation: As of the loop.
         rare: One request in so many is a rollback, an erasure or another wait; 0 for none.
+        in_redis: Whether the journal is in a redis-server, which is killed as well.
     """
 
     kills: int
@@ -58,6 +63,7 @@ class Plan:
     seed: int = 0
     aggregation: str = "first"
     rare: int = 0
+    in_redis: bool = False
 
 
 def context_of(event_id: str) -> dict[str, Any]:
@@ -81,10 +87,11 @@ def value_of(event_id: str) -> float:
 class Member:
     """One process: threads that decide and report, and one that reports what the parent tells it to."""
 
-    def __init__(self, path: Path, plan: Plan, name: str, inbox: int, outbox: int) -> None:
+    def __init__(self, path: Path | str, plan: Plan, name: str, learns: bool, inbox: int, outbox: int) -> None:
         self.path = path
         self.plan = plan
         self.name = name
+        self.learns = learns
         self.inbox = inbox
         self.outbox = outbox
         self.ends = threading.Event()
@@ -110,7 +117,10 @@ class Member:
         self.say("closed")
 
     def _open(self, named: dict[str, Any]) -> Loop:
-        return Loop.open(self.path, **named, change=True, lease="1s", checkpoint_every="60ms", keep_generations=3)
+        options = {"lease": "1s", "checkpoint_every": "60ms", "keep_generations": 3, "learn": self.learns}
+        while True:
+            with suppress(JournalUnreachable):  # the server has just been killed
+                return Loop.open(self.path, **named, change=True, **options)
 
     def say(self, *what: Any) -> None:
         try:
@@ -203,7 +213,8 @@ class Run:
     """Starts processes, kills them, and keeps what they say was acknowledged."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Callable[[str], None] = lambda _: None) -> None:
-        self.path = folder / "shop.db"
+        self.server = RedisServer(folder).start() if plan.in_redis else None
+        self.path = folder / "shop.db" if self.server is None else self.server.url("shop", patience="10min")
         self.plan = plan
         self.progress = progress
         self.dice = random.Random(plan.seed)
@@ -215,6 +226,7 @@ class Run:
         self.started = 0
         self.silence = 0.0  # the longest time without a decision, in seconds
         self.heard_at = time.monotonic()
+        self.resting_until = 0  # decisions before the next kill
         self.selector = selectors.DefaultSelector()
         fingerprint()  # it takes a while, and children inherit it
 
@@ -226,6 +238,11 @@ class Run:
                 os.kill(child.pid, signal.SIGKILL)
                 os.waitpid(child.pid, 0)
 
+    def close(self) -> None:
+        """Ends the server, if there is one."""
+        if self.server is not None:
+            self.server.end()
+
     def _all(self) -> None:
         Loop.open(self.path, **SETTINGS, aggregation=self.plan.aggregation).close()
         began = told = time.monotonic()
@@ -235,9 +252,12 @@ class Run:
                 self._start()
             self._listen(max(0.001, next_kill - time.monotonic()))
             now = time.monotonic()
-            if now >= next_kill and self.children:
+            if now >= next_kill and self.counts["decision"] >= self.resting_until and self.children:
                 if sum(self.killed.values()) < self.plan.kills:
-                    self._kill(self._victim())
+                    if self.server is not None and sum(self.killed.values()) % 3 == 1:
+                        self._kill_server(self.server)
+                    else:
+                        self._kill(self._victim())
                 next_kill = now + self._pause(now - began)
             if now - told > 5:
                 told = now
@@ -269,7 +289,8 @@ class Run:
                 self.selector.close()
                 os.close(to_child)
                 os.close(from_child)
-                member = Member(self.path, self.plan, name, inbox, outbox)
+                learns = not self.plan.in_redis or self.started % 3 > 0
+                member = Member(self.path, self.plan, name, learns, inbox, outbox)
                 try:
                     member.main()
                     code = 0
@@ -326,6 +347,16 @@ class Run:
         elif what in ("reward", "activation", "erasure"):
             self.acknowledged.append((what, *said))
 
+    def _kill_server(self, server: RedisServer) -> None:
+        """Others wait for it, or are killed before it is back."""
+        server.end(signal.SIGKILL)
+        self.killed["servers"] += 1
+        time.sleep(self.dice.uniform(0, 0.1))
+        server.launch()
+        # Reading its file takes it seconds. Mostly it is left in peace until events flow again.
+        if self.dice.random() < 0.8:
+            self.resting_until = self.counts["decision"] + self.dice.randrange(self.plan.events // self.plan.kills + 1)
+
     def _victim(self) -> Child:
         learning = [one for one in self.children if one.learns]
         return learning[0] if learning and self.dice.random() < 0.5 else self.dice.choice(self.children)
@@ -362,11 +393,13 @@ class Run:
 def check(run: Run) -> dict[str, Any]:
     """Asserts what a run must leave behind; gives its numbers."""
     Loop.open(run.path).close()
-    with closing(SqliteJournal(run.path)) as journal:
+    with journal_at(run.path) as journal:
         checkpoints = journal.checkpoints()
         epoch = journal.lease().epoch
         records = list(journal.read())
-    assert [one.position for one in records] == list(range(1, len(records) + 1)), "positions have a gap"
+    gaps = [(one.position, two.position) for one, two in pairwise(records) if two.position != one.position + 1]
+    assert not gaps, f"positions have gaps: {gaps}"
+    assert records[0].position == 1
     assert all(one.time <= two.time for one, two in pairwise(records)), "time goes back"
     found = check_acknowledged(records, run.acknowledged)
     newest = checkpoints[-1]
@@ -419,6 +452,11 @@ def check_acknowledged(records: list[Any], acknowledged: list[tuple[Any, ...]]) 
     return dict(found)
 
 
+def more_boundaries(part: int = 2048) -> None:
+    """Writes models in smaller parts, for a kill to come between."""
+    sqlite._MODEL_PART = redis_checkpoints._MODEL_PART = part
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -427,12 +465,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--aggregation", default="first")
     parser.add_argument("--rare", type=int, default=0)
+    parser.add_argument("--redis", action="store_true")
     given = parser.parse_args()
-    sqlite._MODEL_PART = 2048  # more boundaries for a kill to hit
-    plan = Plan(given.kills, given.events, seed=given.seed, aggregation=given.aggregation, rare=given.rare)
+    more_boundaries()
+    numbers = {"seed": given.seed, "aggregation": given.aggregation, "rare": given.rare}
+    plan = Plan(given.kills, given.events, **numbers, in_redis=given.redis)
     run = Run(given.folder, plan, lambda line: print(line, file=sys.stderr, flush=True))
-    run.all()
-    print(json.dumps(check(run)))
+    try:
+        run.all()
+        print(json.dumps(check(run)))
+    finally:
+        run.close()
 
 
 if __name__ == "__main__":

@@ -79,10 +79,11 @@ def _main(path: str, given: dict[str, Any]) -> None:
     from vw_fastcb import Loop  # noqa: PLC0415
     from vw_fastcb.loop import sqlite  # noqa: PLC0415
     from vw_fastcb.loop.journal import Task  # noqa: PLC0415
+    from vw_fastcb.loop.redis import checkpoints  # noqa: PLC0415
     from vw_fastcb.loop.worker import Worker  # noqa: PLC0415
 
     if given["part"]:
-        sqlite._MODEL_PART = given["part"]
+        sqlite._MODEL_PART = checkpoints._MODEL_PART = given["part"]
     submit = Worker.submit
 
     def slow(self: Worker, items: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loop.support import journal_at
+from vw_fastcb.loop.journal import Journal
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.records import Record
@@ -48,7 +49,7 @@ class State:
 class _Whole:
     """A journal to read from, with what was erased put back. No model is read from it: all are learned again."""
 
-    def __init__(self, journal: SqliteJournal, restore: Restore | None) -> None:
+    def __init__(self, journal: Journal, restore: Restore | None) -> None:
         self.journal = journal
         self._restore = restore
 
@@ -74,14 +75,14 @@ class _Whole:
 class Fold:
     """One learner that reads a journal from its first record on."""
 
-    def __init__(self, journal: SqliteJournal, restore: Restore | None = None) -> None:
+    def __init__(self, journal: Journal, restore: Restore | None = None) -> None:
         targets = {record.body["position"] for record in journal.of_kind("rollback") if record.body}
         self._source = _Whole(journal, restore)
         first = next(self._source.read())
         assert first.position == 1, "the first record is not kept"
         self.learner = Learner.begin(self._source, first, snapshots=targets)
 
-    def read(self, journal: SqliteJournal, positions: Iterable[int] = ()) -> dict[int, State]:
+    def read(self, journal: Journal, positions: Iterable[int] = ()) -> dict[int, State]:
         """Goes on to the end of the journal. Gives the states after so many records, and the last one."""
         self._source.journal = journal
         learner = self.learner
@@ -98,11 +99,11 @@ class Fold:
 
 def undisturbed(path: str | Path, restore: Restore | None = None) -> State:
     """The state after the last record."""
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
         return Fold(journal, restore).read(journal)[journal.last()[0]]
 
 
-def recovered(journal: SqliteJournal) -> dict[int, State]:
+def recovered(journal: Journal) -> dict[int, State]:
     """The state of every generation that is kept, by its number, as the journal has it."""
     found = {}
     for one in journal.checkpoints():
@@ -116,13 +117,14 @@ def recovered(journal: SqliteJournal) -> dict[int, State]:
 
 def check(path: str | Path, restore: Restore | None = None) -> dict[int, State]:
     """Asserts that a journal is whole: no gaps, and every generation is what the records before it make. Gives them."""
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
         return check_open(journal, Fold(journal, restore))
 
 
-def check_open(journal: SqliteJournal, fold: Fold) -> dict[int, State]:
+def check_open(journal: Journal, fold: Fold) -> dict[int, State]:
     """The same. The fold is at the end of the journal then."""
-    assert journal._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    if isinstance(journal, SqliteJournal):
+        assert journal._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     kept = recovered(journal)
     expected = fold.read(journal, {one.position for one in kept.values()})
     for generation, state in kept.items():

@@ -1,6 +1,11 @@
 """Loops for tests."""
 
+import time
+from contextlib import closing
+
+from loop.redis_server import RedisFolder
 from vw_fastcb import Loop
+from vw_fastcb.loop.reading import existing_journal
 
 
 class Clock:
@@ -19,3 +24,20 @@ def open_loop(folder, name="loop.db", **settings):
         folder / name,
         **{"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "seed": 3, **settings},
     )
+
+
+def journal_at(path):
+    """A journal that is there already, wherever it is, for a `with` statement."""
+    return closing(existing_journal(path))
+
+
+def is_stored(home, text):
+    """Whether something is in a file of a journal. Redis writes its file anew in its own time."""
+    if not isinstance(home, RedisFolder):
+        return any(text in path.read_bytes() for path in home.iterdir())
+    end = time.monotonic() + 20
+    while any(text in path.read_bytes() for path in home.server.folder.glob("appendonlydir/*")):
+        if time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False

@@ -3,14 +3,12 @@
 import random
 import threading
 from collections import Counter
-from contextlib import closing
 
 import pytest
 
 from loop import reference
-from loop.support import Clock, open_loop
+from loop.support import Clock, journal_at, open_loop
 from vw_fastcb.loop import Conflict
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 EVENTS = 60
 
@@ -59,7 +57,7 @@ def send_by_threads(loop, sent):
 
 
 def records_of(path):
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
         return list(journal.read()), journal.checkpoints()[-1]
 
 
@@ -70,14 +68,14 @@ def content_of(record):
 
 @pytest.mark.parametrize("aggregation", ["first", "mean", "last"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_messages_sent_several_times_in_any_order_are_as_good_as_clean_ones(tmp_path, aggregation, seed):
+def test_messages_sent_several_times_in_any_order_are_as_good_as_clean_ones(home, aggregation, seed):
     dice = random.Random(seed)
     decisions, others = messages(dice)
     # Where the first reward is learned at once, decisions come first: later ones would be drawn by another model.
     batches = [decisions, others] if aggregation == "first" else [[*decisions, *others]]
     settings = {"aggregation": aggregation, "wait": "1s", "default_reward": 0.5, "checkpoint_every": "1h"}
     clock = Clock()
-    with open_loop(tmp_path, "disordered.db", clock=clock, **settings) as loop:
+    with open_loop(home, "disordered.db", clock=clock, **settings) as loop:
         for batch in batches:
             sent = [message for message in batch for _ in range(dice.randint(1, 5))]
             dice.shuffle(sent)
@@ -85,29 +83,29 @@ def test_messages_sent_several_times_in_any_order_are_as_good_as_clean_ones(tmp_
                 assert len(set(answers)) == 1
         clock.now += 1001
         loop.tick()
-    disordered, newest = records_of(tmp_path / "disordered.db")
+    disordered, newest = records_of(home / "disordered.db")
     said = Counter((one.kind, one.event_id, one.reward_id) for one in disordered if one.event_id)
     names = {"decide": "decision", "activate": "activation", "reward": "reward"}
     assert said == Counter((names[m[0]], m[1], m[3] if m[0] == "reward" else None) for m in [*decisions, *others])
 
     clean = {(names[m[0]], m[1], m[3] if m[0] == "reward" else None): m for m in [*decisions, *others]}
     clock = Clock()
-    with open_loop(tmp_path, "clean.db", clock=clock, **settings) as loop:
+    with open_loop(home, "clean.db", clock=clock, **settings) as loop:
         for record in disordered:
             clock.now = record.time
             if record.event_id:
                 send(loop, clean[record.kind, record.event_id, record.reward_id])
             elif record.kind == "tick":
                 loop.tick()
-    once, expected = records_of(tmp_path / "clean.db")
+    once, expected = records_of(home / "clean.db")
     assert [content_of(one) for one in disordered[1:]] == [content_of(one) for one in once[1:]]
     assert newest.sha256 == expected.sha256 != ""
     assert newest.summary["counts"] == expected.summary["counts"]
-    assert newest.sha256 == reference.undisturbed(tmp_path / "disordered.db").sha256
+    assert newest.sha256 == reference.undisturbed(home / "disordered.db").sha256
 
 
-def test_conflicting_content_is_an_error_and_leaves_no_record(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_conflicting_content_is_an_error_and_leaves_no_record(home):
+    with open_loop(home) as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
         loop.reward("e1", 0.5, "r1")
         loop.reward("early", 0.5, "r1")
@@ -124,8 +122,8 @@ def test_conflicting_content_is_an_error_and_leaves_no_record(tmp_path):
         assert loop.status().position == before
 
 
-def test_of_many_at_once_with_other_content_one_wins(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_of_many_at_once_with_other_content_one_wins(home):
+    with open_loop(home) as loop:
         outcomes = []
 
         def claim(number):

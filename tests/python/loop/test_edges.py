@@ -1,15 +1,12 @@
 """Rewards and activations at the edges of the wait, through the real loop: exactly what is learned, and when."""
 
-from contextlib import closing
-
 import pytest
 
 from loop import reference
-from loop.support import Clock, open_loop
+from loop.support import Clock, journal_at, open_loop
 from vw_fastcb.loop import Counts
 from vw_fastcb.loop.model import Model, sha256
 from vw_fastcb.loop.replay import replay
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 WAIT = 1000
 DEFAULT = 0.25
@@ -97,7 +94,7 @@ def twin_of(journal, learned):
 
 
 def check(path, learned, counts):
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
         newest = journal.checkpoints()[-1]
         assert newest.sha256 == twin_of(journal, learned)
         assert newest.events == len(learned)
@@ -125,18 +122,18 @@ def test_what_is_learned_at_the_edges_of_the_wait(tmp_path, happenings, learned,
     check(tmp_path / "loop.db", [("e", value) for value in learned], counts)
 
 
-def test_without_a_default_silence_teaches_nothing(tmp_path):
+def test_without_a_default_silence_teaches_nothing(home):
     clock = Clock()
-    with open_loop(tmp_path, wait="1s", clock=clock) as loop:
+    with open_loop(home, wait="1s", clock=clock) as loop:
         play(loop, clock, {0: [D], 1001: [R(1)]})
         finish(loop, clock)
-    check(tmp_path / "loop.db", [], {"unrewarded": 1, "late": 1})
+    check(home / "loop.db", [], {"unrewarded": 1, "late": 1})
 
 
-def test_all_edges_in_one_journal_are_learned_in_the_order_of_deadlines(tmp_path):
+def test_all_edges_in_one_journal_are_learned_in_the_order_of_deadlines(home):
     """Deadlines that have passed are closed first, in the order of (deadline, position), then the record counts."""
     clock = Clock()
-    with open_loop(tmp_path, wait="1s", default_reward=DEFAULT, clock=clock) as loop:
+    with open_loop(home, wait="1s", default_reward=DEFAULT, clock=clock) as loop:
         start = clock.now
         for i, event in enumerate("abcd"):
             clock.now = start + i // 2  # a and b have one deadline, c and d the next
@@ -151,15 +148,15 @@ def test_all_edges_in_one_journal_are_learned_in_the_order_of_deadlines(tmp_path
         loop.reward("e", 0.125)
         finish(loop, clock)
     learned = [("c", 1), ("b", 0.75), ("a", DEFAULT), ("d", DEFAULT), ("e", 0.125)]
-    check(tmp_path / "loop.db", learned, {"learned": 3, "learned_defaults": 2, "late": 1})
-    with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
+    check(home / "loop.db", learned, {"learned": 3, "learned_defaults": 2, "late": 1})
+    with journal_at(home / "loop.db") as journal:
         again = replay(journal)
         assert again.agrees, again.differences
         assert again.sha256 == journal.checkpoints()[-1].sha256
 
 
 @pytest.mark.parametrize("aggregation", ["first", "sum"])
-def test_a_journal_opened_again_amid_its_windows_learns_the_same(tmp_path, aggregation):
+def test_a_journal_opened_again_amid_its_windows_learns_the_same(home, aggregation):
     """Every window is carried over a checkpoint at every moment of its life."""
     happenings = [case[0] for case in CASES.values()]
     moments = sorted({at for case in happenings for at in case})
@@ -168,7 +165,7 @@ def test_a_journal_opened_again_amid_its_windows_learns_the_same(tmp_path, aggre
         clock = Clock()
         settings = {"wait": "1s", "default_reward": DEFAULT, "aggregation": aggregation, "clock": clock}
         name = f"{opens_again}.db"
-        loop = open_loop(tmp_path, name, **settings)
+        loop = open_loop(home, name, **settings)
         start = clock.now
         for at in moments:
             for i, case in enumerate(happenings):
@@ -180,10 +177,10 @@ def test_a_journal_opened_again_amid_its_windows_learns_the_same(tmp_path, aggre
                         getattr(loop, what)(f"e{i}", *arguments)
             if opens_again:
                 loop.close()
-                loop = open_loop(tmp_path, name, **settings)
+                loop = open_loop(home, name, **settings)
         finish(loop, clock)
         loop.close()
-        shas.append(reference.undisturbed(tmp_path / name))
-        kept = reference.check(tmp_path / name)
+        shas.append(reference.undisturbed(home / name))
+        kept = reference.check(home / name)
         assert kept[max(kept)] == shas[-1]
     assert shas[0] == shas[1]

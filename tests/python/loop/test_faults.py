@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from loop import boundaries, reference
+from loop.redis_server import need_redis
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
 from vw_fastcb.loop import JournalFull, JournalRefused, LoopError, sqlite
+from vw_fastcb.loop.redis import checkpoints as redis_checkpoints
 from vw_fastcb.loop.sqlite import SqliteJournal
 
 TESTS = Path(__file__).parents[1]
@@ -44,6 +46,22 @@ def test_processes_are_killed_and_nothing_is_lost(tmp_path):
     found = run("kills", tmp_path, "--kills", 6, "--events", 600, "--rare", 100)
     assert sum(found["kills"].values()) >= 6
     assert found["acknowledged"]["decision"] >= 600
+
+
+@pytest.mark.parametrize(("kills", "events"), [(8, 300), pytest.param(40, 10_000, marks=pytest.mark.slow)])
+def test_processes_and_redis_are_killed_and_nothing_is_lost(tmp_path, kills, events):
+    need_redis()
+    found = run("kills", tmp_path, "--kills", kills, "--events", events, "--rare", 100, "--redis", "--seed", 1)
+    assert sum(found["kills"].values()) >= kills
+    assert found["kills"]["servers"] >= 2
+    assert found["acknowledged"]["decision"] >= events
+
+
+@pytest.mark.slow
+def test_models_are_swapped_under_load(tmp_path):
+    need_redis()
+    found = run("swaps", tmp_path, "--swaps", 300, timeout=1200)
+    assert min(found["swaps"]) >= 300
 
 
 @pytest.mark.slow
@@ -259,9 +277,9 @@ def test_a_journal_that_appears_while_it_is_made_is_taken(tmp_path, monkeypatch)
     other[0].close()
 
 
-def test_closing_while_threads_decide(tmp_path):
+def test_closing_while_threads_decide(home):
     """Whoever was answered is in the journal; the others are told that it was closed."""
-    loop = open_loop(tmp_path)
+    loop = open_loop(home)
     answered, refused = [], []
 
     def work(number):
@@ -283,19 +301,19 @@ def test_closing_while_threads_decide(tmp_path):
         thread.join()
     assert len(refused) == 4
     assert all("was closed" in said for said in refused), refused
-    boundaries.check_acknowledged(tmp_path / "loop.db", answered)
-    kept = reference.check(tmp_path / "loop.db")
-    assert kept[max(kept)] == reference.undisturbed(tmp_path / "loop.db")
+    boundaries.check_acknowledged(home / "loop.db", answered)
+    kept = reference.check(home / "loop.db")
+    assert kept[max(kept)] == reference.undisturbed(home / "loop.db")
 
 
-def test_a_loop_that_was_closed_holds_no_model(tmp_path):
+def test_a_loop_that_was_closed_holds_no_model(home):
     """Loops refer to themselves: Python frees them when it likes, and models have megabytes."""
-    open_loop(tmp_path).close()
+    open_loop(home).close()
     sizes = []
     gc.disable()
     try:
         for i in range(30):
-            with Loop.open(tmp_path / "loop.db") as loop:
+            with Loop.open(home / "loop.db") as loop:
                 loop.reward(loop.decide({"user": "u1"}, event_id=f"e{i}").event_id, 1)
             if i in (9, 29):
                 sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
@@ -304,9 +322,9 @@ def test_a_loop_that_was_closed_holds_no_model(tmp_path):
     assert sizes[1] - sizes[0] < 20_000_000, sizes
 
 
-def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(tmp_path):
+def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(home):
     """Another process asks for it while this one, which learns, is about to drop it."""
-    with open_loop(tmp_path, keep_generations=1, checkpoint_every="1h") as loop:
+    with open_loop(home, keep_generations=1, checkpoint_every="1h") as loop:
         play(loop, 0, 10)
         first = loop.checkpoint()
         play(loop, 10, 20)
@@ -315,7 +333,7 @@ def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(tmp_path):
 
         def pruning(*arguments):
             tasks = list(real(*arguments))
-            with Loop.open(tmp_path / "loop.db") as other:
+            with Loop.open(home / "loop.db") as other:
                 other.rollback(first)
             yield from tasks
 
@@ -326,15 +344,15 @@ def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(tmp_path):
         play(loop, 20, 30)
         loop._worker._learner = None  # as after a crash
         play(loop, 30, 31)
-    path = tmp_path / "loop.db"
+    path = home / "loop.db"
     kept = reference.check(path)
     assert kept[max(kept)] == reference.undisturbed(path)
     assert kept[max(kept)].events == 10 + 10 + 1
 
 
-def test_relearning_over_a_rollback_goes_back_to_what_was_relearned(tmp_path):
-    path = tmp_path / "loop.db"
-    with open_loop(tmp_path, bits=10) as loop:
+def test_relearning_over_a_rollback_goes_back_to_what_was_relearned(home):
+    path = home / "loop.db"
+    with open_loop(home, bits=10) as loop:
         play(loop, 0, 20)
         generation = loop.checkpoint()
         play(loop, 20, 40)
@@ -346,12 +364,13 @@ def test_relearning_over_a_rollback_goes_back_to_what_was_relearned(tmp_path):
     assert kept[max(kept)] == reference.undisturbed(path)
 
 
-def test_records_are_not_dropped_while_they_are_to_be_learned_again(tmp_path, monkeypatch):
+def test_records_are_not_dropped_while_they_are_to_be_learned_again(home, monkeypatch):
     """Another process changes the settings while this one, which learns, is about to drop what is old."""
-    monkeypatch.setattr(sqlite, "_ROWS_AT_ONCE", 5)
+    for journals in (sqlite, redis_checkpoints):
+        monkeypatch.setattr(journals, "_ROWS_AT_ONCE", 5)
     clock = Clock()
     settings = {"retention": "1s", "wait": "100ms", "clock": clock, "checkpoint_every": "1h", "keep_generations": 1}
-    with open_loop(tmp_path, bits=10, **settings) as loop:
+    with open_loop(home, bits=10, **settings) as loop:
         play(loop, 0, 30)
         clock.now += 5000
         play(loop, 30, 40)
@@ -362,7 +381,7 @@ def test_records_are_not_dropped_while_they_are_to_be_learned_again(tmp_path, mo
             tasks = list(real(*arguments))
             assert len(tasks) > 5
             yield from tasks[:2]
-            Loop.open(tmp_path / "loop.db", bits=12, change=True, relearn=True, clock=clock).close()
+            Loop.open(home / "loop.db", bits=12, change=True, relearn=True, clock=clock).close()
             yield from tasks[2:]
 
         worker.journal.pruning_tasks = pruning
@@ -376,15 +395,15 @@ def test_records_are_not_dropped_while_they_are_to_be_learned_again(tmp_path, mo
         loop.checkpoint()
         assert worker.journal.first() > 30  # they are dropped now
         play(loop, 41, 42)
-    with Loop.open(tmp_path / "loop.db") as loop:
+    with Loop.open(home / "loop.db") as loop:
         assert loop.status().learned == learned + 2
 
 
-def test_a_decider_whose_generation_is_dropped_while_it_reads_takes_the_next(tmp_path):
-    with open_loop(tmp_path, keep_generations=1, checkpoint_every="1h") as loop:
+def test_a_decider_whose_generation_is_dropped_while_it_reads_takes_the_next(home):
+    with open_loop(home, keep_generations=1, checkpoint_every="1h") as loop:
         play(loop, 0, 10)
         loop.checkpoint()
-        with Loop.open(tmp_path / "loop.db", learn=False) as other:
+        with Loop.open(home / "loop.db", learn=False) as other:
             worker = other._worker
             worker._stopping.set()  # it follows when told to
             worker._upkeep.join()
@@ -416,11 +435,12 @@ def test_a_model_with_missing_bytes_is_refused(tmp_path):
         Loop.open(tmp_path / "loop.db", learn=False)
 
 
-def test_the_lease_is_held_during_a_checkpoint_that_takes_longer_than_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite, "_MODEL_PART", 100)
-    with open_loop(tmp_path, lease="1s", checkpoint_every="1h") as loop:
+def test_the_lease_is_held_during_a_checkpoint_that_takes_longer_than_it(home, monkeypatch):
+    for journals in (sqlite, redis_checkpoints):
+        monkeypatch.setattr(journals, "_MODEL_PART", 100)
+    with open_loop(home, lease="1s", checkpoint_every="1h") as loop:
         play(loop, 0, 20)
-        with Loop.open(tmp_path / "loop.db", lease="1s") as other:
+        with Loop.open(home / "loop.db", lease="1s") as other:
             worker = loop._worker
             real = worker.journal.checkpoint_tasks
 

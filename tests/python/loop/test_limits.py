@@ -27,11 +27,11 @@ def replayed(path):
 
 
 @pytest.mark.parametrize(("aggregation", "learned"), [("first", 0.25), ("sum", 0.5), ("mean", 0.25)])
-def test_a_reward_without_an_id_that_is_sent_twice_counts_twice(tmp_path, aggregation, learned):
+def test_a_reward_without_an_id_that_is_sent_twice_counts_twice(home, aggregation, learned):
     clock = Clock()
     with (
-        open_loop(tmp_path, "twice.db", aggregation=aggregation, wait="1s", clock=clock) as twice,
-        open_loop(tmp_path, "once.db", wait="1s", clock=clock) as once,
+        open_loop(home, "twice.db", aggregation=aggregation, wait="1s", clock=clock) as twice,
+        open_loop(home, "once.db", wait="1s", clock=clock) as once,
     ):
         action = twice.decide({"user": "Tom"}, event_id="e1").action
         assert once.decide({"user": "Tom"}, event_id="e1").action == action
@@ -46,18 +46,18 @@ def test_a_reward_without_an_id_that_is_sent_twice_counts_twice(tmp_path, aggreg
         )
 
 
-def test_draws_repeat_for_the_same_seed_and_id_and_only_then(tmp_path):
+def test_draws_repeat_for_the_same_seed_and_id_and_only_then(home):
     draws = []
     for name, seed in (("a", 7), ("b", 7), ("c", None), ("d", None)):
-        with open_loop(tmp_path, name, seed=seed) as loop:
+        with open_loop(home, name, seed=seed) as loop:
             draws.append([loop.decide({"user": "Tom"}, event_id=f"e{i}").action for i in range(30)])
     assert draws[0] == draws[1]
     assert draws[1] != draws[2] != draws[3]
 
 
-def test_an_id_is_new_after_retention_and_draws_the_same_number_again(tmp_path):
+def test_an_id_is_new_after_retention_and_draws_the_same_number_again(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s", retention="1min", keep_generations=1) as loop:
+    with open_loop(home, clock=clock, wait="1s", retention="1min", keep_generations=1) as loop:
         journal = loop._worker.journal
         loop.decide({"user": "Tom"}, event_id="e1")
         (first,) = journal.find("e1")
@@ -71,9 +71,9 @@ def test_an_id_is_new_after_retention_and_draws_the_same_number_again(tmp_path):
         assert second.body["draw"] == first.body["draw"]
 
 
-def test_a_clock_that_jumps_ahead_closes_windows_and_then_keeps_new_ones_open(tmp_path):
+def test_a_clock_that_jumps_ahead_closes_windows_and_then_keeps_new_ones_open(home):
     clock, year = Clock(), 365 * 86_400_000
-    with open_loop(tmp_path, clock=clock, wait="10min", default_reward=0) as loop:
+    with open_loop(home, clock=clock, wait="10min", default_reward=0) as loop:
         loop.decide({"user": "Tom"}, event_id="before")
         clock.now += year
         loop.decide({"user": "Tom"}, event_id="ahead")
@@ -101,10 +101,10 @@ def test_the_bytes_of_an_erased_event_may_stay_in_the_log_until_the_journal_is_c
     assert b"secret-name" not in (tmp_path / "loop.db").read_bytes()
 
 
-def test_an_erasure_elsewhere_takes_effect_with_the_next_checkpoint_of_the_learner(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_an_erasure_elsewhere_takes_effect_with_the_next_checkpoint_of_the_learner(home):
+    with open_loop(home) as loop:
         loop.decide({"user": "secret-name"}, event_id="e1")
-        with Loop.open(tmp_path / "loop.db", learn=False) as other:
+        with Loop.open(home / "loop.db", learn=False) as other:
             other.erase("e1")
         loop.decide({"user": "Tom"})  # brings the record of the other process
         loop.checkpoint()
@@ -199,13 +199,13 @@ def test_a_file_with_retention_stops_growing_and_may_be_vacuumed(tmp_path):
     assert replayed(tmp_path / "loop.db").agrees
 
 
-def test_settings_of_the_join_are_not_applied_to_the_past(tmp_path):
+def test_settings_of_the_join_are_not_applied_to_the_past(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+    with open_loop(home, clock=clock, wait="1s") as loop:
         loop.decide({"user": "Tom"}, event_id="closed")
         clock.now += 1001
         loop.decide({"user": "Tom"}, event_id="open")
-    with Loop.open(tmp_path / "loop.db", default_reward=0, change=True, clock=clock) as loop:
+    with Loop.open(home / "loop.db", default_reward=0, change=True, clock=clock) as loop:
         clock.now += 1001
         loop.tick()
         counts = loop.status().counts

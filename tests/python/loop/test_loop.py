@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from loop.support import Clock, open_loop
+from loop.support import Clock, is_stored, journal_at, open_loop
 from vw_fastcb import FastCB, Loop
 from vw_fastcb.loop import (
     Conflict,
@@ -20,17 +20,13 @@ from vw_fastcb.loop import (
 )
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.replay import replay
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 ACTIONS = ["politics", "sports", "music"]
 
 
 def replayed(path):
-    journal = SqliteJournal(path)
-    try:
+    with journal_at(path) as journal:
         return replay(journal)
-    finally:
-        journal.close()
 
 
 def play(loop, first, last, reward=lambda decision: float(decision.action == 1)):
@@ -39,8 +35,8 @@ def play(loop, first, last, reward=lambda decision: float(decision.action == 1))
         loop.reward(f"e{i}", reward(decision))
 
 
-def test_a_decision_says_what_was_drawn(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_a_decision_says_what_was_drawn(home):
+    with open_loop(home) as loop:
         decision = loop.decide({"user": "Tom", "hour": 9}, event_id="e1")
     assert decision.event_id == "e1"
     assert decision.name == ACTIONS[decision.action]
@@ -49,36 +45,36 @@ def test_a_decision_says_what_was_drawn(tmp_path):
     assert math.isclose(decision.pmf.sum(), 1, abs_tol=1e-12)
 
 
-def test_it_learns_and_goes_on_where_it_was(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_it_learns_and_goes_on_where_it_was(home):
+    with open_loop(home) as loop:
         play(loop, 0, 200)
         pmf = loop.decide({"user": "u1", "hour": 3}, event_id="x").pmf
         assert loop.status().learned == 200
-    with Loop.open(tmp_path / "loop.db") as loop:
+    with Loop.open(home / "loop.db") as loop:
         assert loop.status().learned == 200
         assert (loop.decide({"user": "u1", "hour": 3}, event_id="y").pmf == pmf).all()
         assert pmf[1] > 0.8
 
 
-def test_a_model_of_two_halves_is_the_model_of_the_whole(tmp_path):
+def test_a_model_of_two_halves_is_the_model_of_the_whole(home):
     for name, cuts in (("whole", ()), ("halves", (50, 100, 101))):
         clock = Clock()
-        loop = open_loop(tmp_path, name, clock=clock, seed=7)
+        loop = open_loop(home, name, clock=clock, seed=7)
         for i in range(150):
             if i in cuts:
                 loop.close()
-                loop = Loop.open(tmp_path / name, clock=clock)
+                loop = Loop.open(home / name, clock=clock)
             clock.now += 10
             play(loop, i, i + 1)
         loop.close()
-    whole, halves = (replayed(tmp_path / name) for name in ("whole", "halves"))
+    whole, halves = (replayed(home / name) for name in ("whole", "halves"))
     assert whole.agrees
     assert halves.agrees
     assert whole.sha256 == halves.sha256
 
 
-def test_the_model_is_the_one_that_a_learner_would_have(tmp_path):
-    with open_loop(tmp_path, seed=7) as loop:
+def test_the_model_is_the_one_that_a_learner_would_have(home):
+    with open_loop(home, seed=7) as loop:
         twin = FastCB(action_names=ACTIONS, reward_range=(0, 1), seed=7)
         for i in range(100):
             context = {"user": f"u{i % 5}", "hour": i % 24}
@@ -91,8 +87,8 @@ def test_the_model_is_the_one_that_a_learner_would_have(tmp_path):
         assert loop.model().to_bytes() == twin.to_bytes()
 
 
-def test_the_copy_of_the_model_is_a_copy(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_the_copy_of_the_model_is_a_copy(home):
+    with open_loop(home) as loop:
         assert loop.model().events_ == 0
         play(loop, 0, 10)
         copy = loop.model()
@@ -102,8 +98,8 @@ def test_the_copy_of_the_model_is_a_copy(tmp_path):
         assert loop.status().learned == 10
 
 
-def test_the_same_request_gets_the_same_answer_and_another_one_is_a_conflict(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_the_same_request_gets_the_same_answer_and_another_one_is_a_conflict(home):
+    with open_loop(home) as loop:
         first = loop.decide({"user": "Tom"}, event_id="e1")
         play(loop, 10, 60)
         again = loop.decide({"user": "Tom"}, event_id="e1")
@@ -115,8 +111,8 @@ def test_the_same_request_gets_the_same_answer_and_another_one_is_a_conflict(tmp
         assert loop.status().counts["decisions"] == 51
 
 
-def test_a_reward_with_an_id_counts_once(tmp_path):
-    with open_loop(tmp_path, aggregation="sum", reward_range=(0, 10)) as loop:
+def test_a_reward_with_an_id_counts_once(home):
+    with open_loop(home, aggregation="sum", reward_range=(0, 10)) as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
         for _ in range(3):
             loop.reward("e1", 2, reward_id="r1")
@@ -128,9 +124,9 @@ def test_a_reward_with_an_id_counts_once(tmp_path):
         assert loop.status().counts["rewards"] == 4
 
 
-def test_a_reward_may_come_before_its_decision(tmp_path):
+def test_a_reward_may_come_before_its_decision(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+    with open_loop(home, clock=clock, wait="1s") as loop:
         loop.reward("e1", 1)
         loop.reward("lost", 1)
         assert loop.status().early == 2
@@ -144,9 +140,9 @@ def test_a_reward_may_come_before_its_decision(tmp_path):
         assert (status.counts["orphans"], status.counts["learned"]) == (1, 1)
 
 
-def test_without_activation_nothing_is_learned(tmp_path):
+def test_without_activation_nothing_is_learned(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0) as loop:
+    with open_loop(home, clock=clock, wait="1s", default_reward=0) as loop:
         for name in ("used", "unused"):
             loop.decide({"user": "Tom"}, event_id=name, activate=False)
             loop.reward(name, 1)
@@ -161,9 +157,9 @@ def test_without_activation_nothing_is_learned(tmp_path):
         assert (counts["learned"], counts["learned_defaults"], counts["unactivated"], counts["late"]) == (1, 0, 1, 1)
 
 
-def test_the_default_is_learned_when_no_reward_came(tmp_path):
+def test_the_default_is_learned_when_no_reward_came(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0.25) as loop:
+    with open_loop(home, clock=clock, wait="1s", default_reward=0.25) as loop:
         decision = loop.decide({"user": "Tom"}, event_id="e1")
         clock.now += 1000
         loop.tick()
@@ -177,9 +173,9 @@ def test_the_default_is_learned_when_no_reward_came(tmp_path):
         assert loop.model().to_bytes() == twin.to_bytes()
 
 
-def test_a_sum_outside_the_range_is_a_dead_letter(tmp_path):
+def test_a_sum_outside_the_range_is_a_dead_letter(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s", aggregation="sum") as loop:
+    with open_loop(home, clock=clock, wait="1s", aggregation="sum") as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
         loop.reward("e1", 0.75)
         loop.reward("e1", 0.75)
@@ -191,12 +187,12 @@ def test_a_sum_outside_the_range_is_a_dead_letter(tmp_path):
         loop.checkpoint()
         assert loop.dead_letters() == [letter]
         assert loop.status().counts["rejected"] == 1
-    with Loop.open(tmp_path / "loop.db") as loop:
+    with Loop.open(home / "loop.db") as loop:
         assert loop.dead_letters() == [letter]
 
 
-def test_excluded_and_retired_actions_are_never_drawn(tmp_path):
-    with open_loop(tmp_path, retired=["music"]) as loop:
+def test_excluded_and_retired_actions_are_never_drawn(home):
+    with open_loop(home, retired=["music"]) as loop:
         for i in range(50):
             decision = loop.decide({"user": "Tom"}, exclude=["politics"] if i % 2 else None)
             assert decision.pmf[2] == 0
@@ -205,11 +201,11 @@ def test_excluded_and_retired_actions_are_never_drawn(tmp_path):
             loop.decide({"user": "Tom"}, exclude=["politics", "sports"])
         with pytest.raises(ValueError, match="unknown"):
             loop.decide({"user": "Tom"}, exclude=["weather"])
-    assert replayed(tmp_path / "loop.db").agrees
+    assert replayed(home / "loop.db").agrees
 
 
-def test_actions_bring_their_features(tmp_path):
-    with open_loop(tmp_path, actions=None) as loop:
+def test_actions_bring_their_features(home):
+    with open_loop(home, actions=None) as loop:
         for i in range(60):
             features = [{"topic": "sports", "price": i % 3}, {"topic": "music", "price": 2}]
             decision = loop.decide(
@@ -226,14 +222,14 @@ def test_actions_bring_their_features(tmp_path):
         assert record.body["context"] == {"user.name": "Tom", "user.tags=fan": 1, "user.tags=new": 1}
         with pytest.raises(ValueError, match="action_features are missing"):
             loop.decide({"user": "Tom"})
-    found = replayed(tmp_path / "loop.db")
+    found = replayed(home / "loop.db")
     assert found.agrees
     assert found.decisions == 60
 
 
-def test_contexts_may_be_arrays(tmp_path):
+def test_contexts_may_be_arrays(home):
     rng = np.random.default_rng(0)
-    with open_loop(tmp_path, actions=4) as loop:
+    with open_loop(home, actions=4) as loop:
         for i in range(40):
             decision = loop.decide(rng.normal(size=6), event_id=f"e{i}")
             loop.reward(f"e{i}", decision.action / 3)
@@ -241,21 +237,21 @@ def test_contexts_may_be_arrays(tmp_path):
             loop.decide(rng.normal(size=5))
         with pytest.raises(ValueError, match="finite"):
             loop.decide([math.inf] * 6)
-    assert replayed(tmp_path / "loop.db").agrees
+    assert replayed(home / "loop.db").agrees
 
 
-def test_a_column_keeps_its_kind(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_a_column_keeps_its_kind(home):
+    with open_loop(home) as loop:
         loop.decide({"age": 31}, event_id="e1")
         with pytest.raises(ValueError, match="age"):
             loop.decide({"age": "old"}, event_id="e2")
         loop.decide({"age": 32, "city": "Rome"}, event_id="e2")
-    with Loop.open(tmp_path / "loop.db") as loop, pytest.raises(ValueError, match="city"):
+    with Loop.open(home / "loop.db") as loop, pytest.raises(ValueError, match="city"):
         loop.decide({"city": 3})
 
 
-def test_a_decision_that_was_refused_leaves_no_trace(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_a_decision_that_was_refused_leaves_no_trace(home):
+    with open_loop(home) as loop:
         play(loop, 0, 20)
         before = loop.model().to_bytes(), loop.status().position
         for bad in ({"new": "x", "hour": "late"}, {"x": math.inf}, {"x": object()}, {"x": "\ud800"}, "text", 3, None):
@@ -271,9 +267,9 @@ def test_a_decision_that_was_refused_leaves_no_trace(tmp_path):
         loop.decide({"new": 3}, event_id="new")
 
 
-def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(tmp_path):
+def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock) as loop:
+    with open_loop(home, clock=clock) as loop:
         play(loop, 0, 30)
         good = loop.checkpoint()
         content = loop.model().to_bytes()
@@ -288,18 +284,18 @@ def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(tmp_path)
         with pytest.raises(UnknownEvent, match="generation 99 is not kept; expected one of"):
             loop.rollback(99)
         after = loop.model().to_bytes()
-    with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
+    with Loop.open(home / "loop.db", clock=clock) as loop:
         assert loop.model().to_bytes() == after
-    found = replayed(tmp_path / "loop.db")
+    found = replayed(home / "loop.db")
     assert found.agrees
     assert found.sha256 == sha256(after)
 
 
-def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
+def test_other_settings_are_refused_unless_they_are_to_change(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="10s") as loop:
+    with open_loop(home, clock=clock, wait="10s") as loop:
         loop.decide({"user": "Tom"}, event_id="old")
-    path = tmp_path / "loop.db"
+    path = home / "loop.db"
     with pytest.raises(SettingsDiffer, match="wait is 10s in the journal and 1s here"):
         Loop.open(path, wait="1s", clock=clock)
     with pytest.raises(SettingsDiffer, match=r"default_reward is None in the journal and 0\.0 here"):
@@ -318,9 +314,9 @@ def test_other_settings_are_refused_unless_they_are_to_change(tmp_path):
     assert replayed(path).agrees
 
 
-def test_gamma_and_epsilon_change_and_the_model_is_kept(tmp_path):
-    path = tmp_path / "loop.db"
-    with open_loop(tmp_path) as loop:
+def test_gamma_and_epsilon_change_and_the_model_is_kept(home):
+    path = home / "loop.db"
+    with open_loop(home) as loop:
         play(loop, 0, 100)
         greedy = loop.decide({"user": "u1", "hour": 3}).pmf
         good = loop.checkpoint()
@@ -341,10 +337,10 @@ def test_gamma_and_epsilon_change_and_the_model_is_kept(tmp_path):
     assert replayed(path).agrees
 
 
-def test_settings_that_mean_other_weights_relearn_or_begin_afresh(tmp_path):
-    with open_loop(tmp_path, learning_rate=0.1) as loop:
+def test_settings_that_mean_other_weights_relearn_or_begin_afresh(home):
+    with open_loop(home, learning_rate=0.1) as loop:
         play(loop, 0, 80)
-    path = tmp_path / "loop.db"
+    path = home / "loop.db"
     with pytest.raises(SettingsDiffer, match="relearn=True"):
         Loop.open(path, learning_rate=1, change=True)
     with Loop.open(path, learning_rate=1, change=True, relearn=True) as loop:
@@ -364,10 +360,10 @@ def test_settings_that_mean_other_weights_relearn_or_begin_afresh(tmp_path):
 
 
 @pytest.mark.parametrize("ticks", [False, True])
-def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(tmp_path, ticks):
+def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(home, ticks):
     clock = Clock()
-    path = tmp_path / "loop.db"
-    with open_loop(tmp_path, clock=clock, bits=10, wait="1s", default_reward=0) as loop:
+    path = home / "loop.db"
+    with open_loop(home, clock=clock, bits=10, wait="1s", default_reward=0) as loop:
         empty = loop.checkpoint()
         loop.decide({"user": "Tom"}, event_id="old")
         clock.now += 500
@@ -386,40 +382,40 @@ def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(tmp_path, ticks)
     assert replayed(path).agrees
 
 
-def test_a_rollback_to_before_the_first_decision(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_a_rollback_to_before_the_first_decision(home):
+    with open_loop(home) as loop:
         empty = loop.checkpoint()
         loop.decide({"user": "Tom"}, event_id="e1")
         loop.checkpoint()
         loop.rollback(empty)
         loop.reward("e1", 1)
         assert loop.status().learned == 1
-    assert replayed(tmp_path / "loop.db").agrees
+    assert replayed(home / "loop.db").agrees
 
 
-def test_relearning_learns_what_has_closed_by_then(tmp_path):
+def test_relearning_learns_what_has_closed_by_then(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s", default_reward=0) as loop:
+    with open_loop(home, clock=clock, wait="1s", default_reward=0) as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
     clock.now += 1001
-    with Loop.open(tmp_path / "loop.db", clock=clock, learning_rate=1, change=True, relearn=True) as loop:
+    with Loop.open(home / "loop.db", clock=clock, learning_rate=1, change=True, relearn=True) as loop:
         assert loop.status().learned == 1
-    assert replayed(tmp_path / "loop.db").agrees
+    assert replayed(home / "loop.db").agrees
 
 
-def test_ids_are_remembered_while_their_window_is_open(tmp_path):
+def test_ids_are_remembered_while_their_window_is_open(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="10s", retention="1s") as loop:
+    with open_loop(home, clock=clock, wait="10s", retention="1s") as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
-    with Loop.open(tmp_path / "loop.db", clock=clock, wait="1s", change=True) as loop:
+    with Loop.open(home / "loop.db", clock=clock, wait="1s", change=True) as loop:
         clock.now += 2000
         loop.reward("e1", 1)
         assert loop.status().counts["learned"] == 1
 
 
-def test_actions_are_added_at_the_end_and_what_was_learned_is_kept(tmp_path):
-    path = tmp_path / "loop.db"
-    with open_loop(tmp_path) as loop:
+def test_actions_are_added_at_the_end_and_what_was_learned_is_kept(home):
+    path = home / "loop.db"
+    with open_loop(home) as loop:
         play(loop, 0, 60)
         before = loop.model().predict_reward([{"user": "u1", "hour": 2}])
         good = loop.checkpoint()
@@ -443,10 +439,10 @@ def test_actions_are_added_at_the_end_and_what_was_learned_is_kept(tmp_path):
     assert replayed(path).agrees
 
 
-def test_where_actions_cannot_be_added_the_journal_is_learned_again(tmp_path):
-    with open_loop(tmp_path, vw_args="--nn 2") as loop:
+def test_where_actions_cannot_be_added_the_journal_is_learned_again(home):
+    with open_loop(home, vw_args="--nn 2") as loop:
         play(loop, 0, 20)
-    path = tmp_path / "loop.db"
+    path = home / "loop.db"
     with pytest.raises(SettingsDiffer, match="Changing actions means other weights"):
         Loop.open(path, actions=[*ACTIONS, "weather"], change=True)
     with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
@@ -455,33 +451,33 @@ def test_where_actions_cannot_be_added_the_journal_is_learned_again(tmp_path):
     assert replayed(path).agrees
 
 
-def test_a_settings_change_needs_the_same_kind_of_outcome_and_of_actions(tmp_path):
-    open_loop(tmp_path).close()
+def test_a_settings_change_needs_the_same_kind_of_outcome_and_of_actions(home):
+    open_loop(home).close()
     for wrong, said in (({"cost_range": (0, 1)}, "holds rewards"), ({"actions": None}, "journals of their own")):
         with pytest.raises(SettingsDiffer, match=said):
-            Loop.open(tmp_path / "loop.db", **wrong, change=True, relearn=True)
+            Loop.open(home / "loop.db", **wrong, change=True, relearn=True)
 
 
-def test_a_loop_says_what_it_is(tmp_path):
-    with open_loop(tmp_path, wait="90s", default_reward=0.5, retired=["music"]) as loop:
-        assert repr(loop) == f"<Loop '{tmp_path / 'loop.db'}', learns>"
+def test_a_loop_says_what_it_is(home):
+    with open_loop(home, wait="90s", default_reward=0.5, retired=["music"]) as loop:
+        assert repr(loop) == f"<Loop '{home / 'loop.db'}', learns>"
         settings = loop.settings
         assert settings["actions"] == ACTIONS
         assert (settings["wait"], settings["default_reward"], settings["retired"]) == ("90s", 0.5, ["music"])
-        with Loop.open(tmp_path / "loop.db", **settings) as other:  # they are what `open` takes
+        with Loop.open(home / "loop.db", **settings) as other:  # they are what `open` takes
             assert repr(other).endswith("decides>")
             assert other.status().counts["late"] == 0
     assert repr(loop) == "<Loop, closed>"
-    open_loop(tmp_path, "other.db").close()
+    open_loop(home, "other.db").close()
     with pytest.raises(SettingsDiffer, match=r"actions is \['0', '1'\]; expected"):
-        Loop.open(tmp_path / "other.db", actions=2)
+        Loop.open(home / "other.db", actions=2)
     with pytest.raises(TypeError, match=r"expected Loop\.open"):
-        Loop(tmp_path / "loop.db")
+        Loop(home / "loop.db")
 
 
-def test_costs_instead_of_rewards(tmp_path):
+def test_costs_instead_of_rewards(home):
     clock = Clock()
-    path = tmp_path / "costs.db"
+    path = home / "costs.db"
     with Loop.open(path, actions=3, cost_range=(0, 5), default_cost=5, wait="1s", clock=clock) as loop:
         loop.decide([1.0, 2.0], event_id="e1")
         loop.cost("e1", 4)
@@ -489,12 +485,12 @@ def test_costs_instead_of_rewards(tmp_path):
             loop.reward("e1", 4)
         assert loop.status().learned == 1
     with pytest.raises(ValueError, match="expected default_cost"):
-        Loop.open(tmp_path / "new.db", actions=3, cost_range=(0, 5), default_reward=5)
+        Loop.open(home / "new.db", actions=3, cost_range=(0, 5), default_reward=5)
 
 
-def test_an_event_is_erased(tmp_path):
+def test_an_event_is_erased(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock) as loop:
+    with open_loop(home, clock=clock) as loop:
         play(loop, 0, 10)
         loop.decide({"user": "secret-name"}, event_id="open")
         loop.decide({"user": "secret-name", "hour": 4}, event_id="learned")
@@ -508,22 +504,22 @@ def test_an_event_is_erased(tmp_path):
         loop.reward("open", 1)
         assert loop.status().counts["erased"] == 1
         assert loop.status().learned == 11
-        assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
+        assert not is_stored(home, b"secret-name")
         record = loop._worker.journal.find("learned")[0]
         assert record.body["erased"] is True
         assert "context" not in record.body
         play(loop, 20, 30)
-    assert not [path for path in tmp_path.iterdir() if b"secret-name" in path.read_bytes()]
-    found = replayed(tmp_path / "loop.db")
+    assert not is_stored(home, b"secret-name")
+    found = replayed(home / "loop.db")
     assert found.agrees
     assert found.gaps == [(22, 26)]
     assert (found.start, found.records, found.decisions, found.unchecked) == (1, 41, 20, 2)
 
 
-def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
+def test_retention_drops_what_is_old_and_the_loop_goes_on(home):
     clock = Clock()
     options = {"clock": clock, "wait": "1s", "retention": "1min", "keep_generations": 2}
-    with open_loop(tmp_path, **options) as loop:
+    with open_loop(home, **options) as loop:
         for i in range(12):
             play(loop, 10 * i, 10 * i + 10)
             clock.now += 10_000
@@ -536,16 +532,16 @@ def test_retention_drops_what_is_old_and_the_loop_goes_on(tmp_path):
         # Its id is new again.
         assert loop.decide({"user": "other"}, event_id="e0").event_id == "e0"
         content = loop.model().to_bytes()
-    with Loop.open(tmp_path / "loop.db", clock=clock) as loop:
+    with Loop.open(home / "loop.db", clock=clock) as loop:
         assert loop.model().to_bytes() == content
         assert loop.status().counts["decisions"] == 121
-    found = replayed(tmp_path / "loop.db")
+    found = replayed(home / "loop.db")
     assert found.agrees
     assert found.start > 1
 
 
-def test_threads_share_commits_and_nothing_is_lost(tmp_path):
-    with open_loop(tmp_path) as loop:
+def test_threads_share_commits_and_nothing_is_lost(home):
+    with open_loop(home) as loop:
         problems = []
 
         def work(number):
@@ -567,16 +563,16 @@ def test_threads_share_commits_and_nothing_is_lost(tmp_path):
         assert not problems
         status = loop.status()
         assert (status.counts["decisions"], status.learned, status.lag) == (480, 480, 0)
-    found = replayed(tmp_path / "loop.db")
+    found = replayed(home / "loop.db")
     assert found.agrees
     assert found.decisions == 480
 
 
-def test_a_second_loop_decides_from_the_newest_checkpoint_and_takes_over(tmp_path):
-    with open_loop(tmp_path) as learner:
+def test_a_second_loop_decides_from_the_newest_checkpoint_and_takes_over(home):
+    with open_loop(home) as learner:
         play(learner, 0, 50)
         learner.checkpoint()
-        with Loop.open(tmp_path / "loop.db", learn=False) as decider:
+        with Loop.open(home / "loop.db", learn=False) as decider:
             assert decider.status().role == "decider"
             assert decider.status().learned == 50
             decision = decider.decide({"user": "u1", "hour": 1}, event_id="there")
@@ -586,12 +582,12 @@ def test_a_second_loop_decides_from_the_newest_checkpoint_and_takes_over(tmp_pat
             with pytest.raises(LoopError, match="only the process that learns"):
                 decider.checkpoint()
             assert decision.generation == 1
-    assert replayed(tmp_path / "loop.db").agrees
+    assert replayed(home / "loop.db").agrees
 
 
-def test_a_clock_that_goes_back_does_not_turn_the_journal_back(tmp_path):
+def test_a_clock_that_goes_back_does_not_turn_the_journal_back(home):
     clock = Clock()
-    with open_loop(tmp_path, clock=clock, wait="1s") as loop:
+    with open_loop(home, clock=clock, wait="1s") as loop:
         loop.decide({"user": "Tom"}, event_id="e1")
         clock.now -= 60_000
         loop.decide({"user": "Tom"}, event_id="e2")
@@ -603,8 +599,8 @@ def test_a_clock_that_goes_back_does_not_turn_the_journal_back(tmp_path):
         assert json.dumps(status.to_dict())
 
 
-def test_a_fork_has_to_open_the_loop_itself(tmp_path):
-    loop = open_loop(tmp_path)
+def test_a_fork_has_to_open_the_loop_itself(home):
+    loop = open_loop(home)
     loop.decide({"user": "Tom"})
     reader, writer = os.pipe()
     child = os.fork()
@@ -644,15 +640,18 @@ def test_a_fork_has_to_open_the_loop_itself(tmp_path):
         ({"keep_generations": 0}, "keep_generations is 0"),
     ],
 )
-def test_wrong_settings_are_refused_and_leave_no_file(tmp_path, settings, said):
+def test_wrong_settings_are_refused_and_leave_no_file(home, settings, said):
     with pytest.raises((ValueError, TypeError, RuntimeError), match=said):
-        open_loop(tmp_path, **settings)
-    assert list(tmp_path.iterdir()) == []
+        open_loop(home, **settings)
+    assert list(home.iterdir()) == []
 
 
-def test_a_journal_that_is_not_there_is_made_only_from_actions(tmp_path):
+def test_a_journal_that_is_not_there_is_made_only_from_actions(home):
     with pytest.raises(FileNotFoundError, match="to make one, give actions"):
-        Loop.open(tmp_path / "loop.db")
+        Loop.open(home / "loop.db")
+
+
+def test_a_journal_needs_a_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         Loop.open(tmp_path / "no" / "loop.db", actions=3)
 

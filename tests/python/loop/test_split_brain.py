@@ -2,14 +2,14 @@
 
 import select
 import time
-from contextlib import closing
 
 import pytest
 
 from loop import reference
 from loop.member import Member
+from loop.support import journal_at
 from vw_fastcb import Loop
-from vw_fastcb.loop.sqlite import SqliteJournal
+from vw_fastcb.loop.redis import RedisJournal
 
 SETTINGS = {"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "seed": 3}
 
@@ -41,14 +41,18 @@ def _answers(member):
 
 def staged(path):
     """How many parts are in the journal of a model that is not saved yet."""
-    with closing(SqliteJournal(path)) as journal:
+    with journal_at(path) as journal:
+        if isinstance(journal, RedisJournal):
+            store = journal._store
+            models = {one.decode() for one in store.server.ask(lambda client: client.hkeys(store.key("models")))}
+            return len(models - {one.sha256 for one in journal.checkpoints()})
         query = "SELECT count(*) FROM model WHERE sha256 NOT IN (SELECT sha256 FROM generation)"
         return journal._db.execute(query).fetchone()[0]
 
 
 @pytest.mark.parametrize("is_saving", [False, True], ids=["idle", "amid-a-checkpoint"])
-def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_path, is_saving):
-    path = tmp_path / "loop.db"
+def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(home, is_saving):
+    path = home / "loop.db"
     Loop.open(path, **SETTINGS).close()
     options = {"lease": "2s", "checkpoint_every": "1h", "keep_generations": 100}
     a = Member(path, pause=0.005 if is_saving else 0, part=40, **options)
@@ -90,9 +94,9 @@ def test_a_learner_that_was_paused_is_fenced_off_and_goes_on_as_a_decider(tmp_pa
     assert kept[max(kept)].events == 50
 
 
-def test_a_checkpoint_of_an_earlier_lease_is_refused_although_the_process_learns_again(tmp_path):
+def test_a_checkpoint_of_an_earlier_lease_is_refused_although_the_process_learns_again(home):
     """The thread that saves is paused between two of its commits. Meanwhile the lease is lost, and taken again."""
-    path = tmp_path / "loop.db"
+    path = home / "loop.db"
     with Loop.open(path, **SETTINGS, checkpoint_every="1h", keep_generations=100) as loop:
         for i in range(20):
             loop.reward(loop.decide({"user": f"u{i % 5}"}, event_id=f"e{i}").event_id, 1)

@@ -1,0 +1,246 @@
+"""A journal in Redis."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vw_fastcb._engine import to_json
+from vw_fastcb.loop.journal import (
+    Conflict,
+    Draft,
+    Fenced,
+    JournalRefused,
+    Lease,
+    LoopError,
+    Task,
+    UnknownEvent,
+    Written,
+    check_same,
+    check_same_reward,
+)
+from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.redis.address import Address
+from vw_fastcb.loop.redis.checkpoints import Checkpoints
+from vw_fastcb.loop.redis.leases import Leases
+from vw_fastcb.loop.redis.records import Records, as_record, body_of, time_and_position
+from vw_fastcb.loop.redis.server import Server
+from vw_fastcb.loop.redis.store import FENCED, Store
+
+SCHEMA = 1
+_LATEST = 2**53  # the largest number that Lua can count to
+
+_open_journals: weakref.WeakSet[RedisJournal] = weakref.WeakSet()
+
+
+class RedisJournal:
+    """A journal in Redis.
+
+    Args:
+        url: Where it is; see `Address`.
+        first: The first record of a journal that is not there yet, its settings.
+        clock: The time in milliseconds; the server's unless given.
+    """
+
+    def __init__(self, url: str, *, first: Draft | None = None, clock: Callable[[], int] | None = None) -> None:
+        self.address = Address.parse(url)
+        self.memory: float = math.inf
+        self._clock = clock
+        self._offset = 0  # of the server's time, in milliseconds
+        self._seen = 0  # the newest position that this process knows of
+        server = Server(self.address)
+        try:
+            self._store = Store(server, self.address.journal)
+            self._store.id = self._found(first)
+            records, leases = Records(self._store), Leases(self._store, _is_open)
+            checkpoints = Checkpoints(self._store, records)
+            self._records, self.holder = records, leases.holder
+            # The rest of what a journal can do:
+            self.read, self.decision, self.decisions_by_state = records.read, records.decision, records.by_state
+            self.find, self.of_kind, self.first = records.find, records.of_kind, records.first
+            self.lease, self.take_lease = leases.lease, leases.take
+            self.renewal, self.release = leases.renewal, leases.release
+            self.checkpoint_tasks, self.pruning_tasks = checkpoints.checkpoint_tasks, checkpoints.pruning_tasks
+            self.checkpoints, self.newest_generation = checkpoints.checkpoints, checkpoints.newest_generation
+            self.windows, self.dead_letters = checkpoints.windows, checkpoints.dead_letters
+            self.model = checkpoints.model
+            self.last()
+        except BaseException:
+            server.close()
+            raise
+        _open_journals.add(self)
+
+    def __str__(self) -> str:
+        return self.address.shown
+
+    def close(self) -> None:
+        """Ends all connections."""
+        _open_journals.discard(self)
+        self._store.server.close()
+
+    def now(self) -> int:
+        """See `Journal`. The server's clock counts, and how far this machine's is off is known from its last answer."""
+        return self._clock() if self._clock is not None else _machine_time() + self._offset
+
+    def last(self) -> tuple[int, int]:
+        """Position and time of the newest record."""
+        position, when, server_time = self._records.last()
+        self._note(position, server_time)
+        return position, when
+
+    def check(self) -> None:
+        """See `Journal`."""
+        self.last()
+
+    def abandon(self) -> None:
+        """Gives up connections on which an answer may still come."""
+        self._store.server.drop_connections()
+
+    def write(
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[Task],
+        lease: Lease | None = None,
+        known: int = 0,
+    ) -> Written:
+        """One script. See `Journal`. Tasks are scripts of their own, each whole or not at all."""
+        if not drafts and not tasks and lease is None:
+            return Written([], False)
+        is_fenced, before, foreign = self._append(drafts, lease, known)
+        for task in tasks:
+            try:
+                if lease is None or is_fenced:
+                    raise Fenced(FENCED)
+                task.run()
+            except Fenced as problem:
+                task.problem = problem
+        if lease is None or is_fenced:
+            return Written([], is_fenced)
+        if len(foreign) < before - known:
+            foreign = list(self.read(known, before))
+        return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
+
+    def _append(self, drafts: Sequence[Draft], lease: Lease | None, known: int) -> tuple[bool, int, list[Record]]:
+        """Whether the lease is lost, the last position before the drafts, and records of others after `known`."""
+        memory = "" if math.isinf(self.memory) else str(int(self.memory))
+        arguments = [str(self._seen), self._given_time(), memory]
+        arguments += ["", "", ""] if lease is None else [str(lease.epoch), lease.holder, str(min(known, _LATEST))]
+        for draft in drafts:
+            arguments += _as_arguments(draft)
+        fenced, server_time, before, outcomes, foreign = self._store.write("append", *arguments)
+        for draft, outcome in zip(drafts, outcomes, strict=True):
+            try:
+                draft.record, draft.is_new = _placed(draft, outcome)
+            except LoopError as problem:
+                draft.problem = problem
+        self._note(max((one.record.position for one in drafts if one.record), default=int(before)), int(server_time))
+        return fenced == b"1", int(before), [as_record(one) for one in foreign]
+
+    def _note(self, position: int, server_time: int) -> None:
+        self._seen = max(self._seen, position)
+        self._offset = server_time - _machine_time()
+
+    def _given_time(self) -> str:
+        """What the clock says that was given; nothing where the server's counts."""
+        if self._clock is None:
+            return ""
+        given = self._clock()
+        if given >= _LATEST:
+            raise ValueError(f"clock() gave {given}; expected less than {_LATEST} in a journal in Redis.")
+        return str(given)
+
+    def _found(self, first: Draft | None) -> str:
+        """The id of the journal, which is made where it is not there."""
+        new = ["", "", "", ""]
+        if first is not None:
+            new = [secrets.token_hex(8), str(SCHEMA), self._given_time(), to_json(first.body)]
+        store = self._store
+        id_, schema = store.server.run("create", store.meta, *new)
+        if id_ is None and schema is None and not store.server.ask(lambda client: client.exists(store.meta)):
+            raise FileNotFoundError(f"there is no journal {str(self)!r}.")
+        if id_ is None or schema is None or not schema.isdigit():
+            raise JournalRefused(f"the hash {store.meta!r} in Redis is not that of a journal of vw-fastcb.")
+        if int(schema) > SCHEMA:
+            raise JournalRefused(
+                f"the journal {str(self)!r} has the schema {int(schema)}, and this version of vw-fastcb knows {SCHEMA};"
+                " use a newer one."
+            )
+        return str(id_.decode())
+
+    # Upkeep
+
+    def empty_log(self, least: int | None = None) -> None:
+        """Has Redis write its append-only file anew, where nothing of what was erased is to be left in it."""
+        if least == 0:
+            self._store.server.rewrite_log()
+
+    def size(self) -> int:
+        """Bytes in the server's memory, as it estimates them."""
+        names = ["records", "decisions", "ids", "windows", "generations", "dead_letters"]
+        key = self._store.key
+
+        def ask(client: Any) -> list[int | None]:
+            models = [f"model:{one.decode()}" for one in client.hkeys(key("models"))]
+            with client.pipeline(transaction=False) as pipe:
+                for name in names + models:
+                    pipe.memory_usage(key(name))
+                return list(pipe.execute())
+
+        return sum(filter(None, self._store.server.ask(ask)))
+
+    def copy_to(self, path: str | os.PathLike[str]) -> None:
+        """See `Journal`."""
+        raise LoopError(
+            f"the journal {str(self)!r} is not copied to {os.fspath(path)!r}; back up Redis itself: the folder of its "
+            "append-only files, or what BGSAVE writes."
+        )
+
+
+def _is_open(holder: str) -> bool:
+    return any(journal.holder == holder for journal in list(_open_journals))
+
+
+def _machine_time() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _as_arguments(draft: Draft) -> list[str]:
+    value = "" if draft.value is None else repr(draft.value)
+    if draft.kind == "rollback":
+        generation = (draft.body or {}).get("generation")
+        value = str(int(generation)) if isinstance(generation, int) else ""
+    body = "" if draft.body is None or draft.kind == "rollback" else to_json(draft.body)
+    return [draft.kind, draft.event_id or "", value, draft.reward_id or "", body, str(draft.expected)]
+
+
+def _placed(draft: Draft, outcome: list[Any]) -> tuple[Record, bool]:
+    """The record that a draft became, and True; or the one that said the same before."""
+    match outcome:
+        case [b"new", id_, of, body]:
+            when, position = time_and_position(id_)
+            if body:  # what a rollback goes back to, filled in
+                draft.body = body_of(body, position)
+            event, reward = draft.event_id, draft.reward_id
+            return Record(position, when, draft.kind, event, int(of), draft.value, reward, draft.body), True
+        case [b"earlier", found]:
+            record = as_record(found)
+            if draft.kind == "decision":
+                check_same(draft, record)
+            elif draft.kind == "reward":
+                check_same_reward(draft, record)
+            return record, False
+        case [b"unknown"]:
+            raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
+        case [b"changed"]:
+            raise Conflict("the settings were changed by another process meanwhile; open the loop again.")
+        case [b"unkept", kept]:
+            generation = (draft.body or {}).get("generation")
+            numbers = sorted(int(one) for one in kept)
+            raise UnknownEvent(f"generation {generation} is not kept; expected one of {numbers}.")
+        case _:
+            raise Fenced("only the process that learns writes ticks.")
