@@ -231,8 +231,8 @@ def serve(  # noqa: PLR0917, typer gives them by name
     ] = False,
 ) -> None:
     """Serves a journal."""
-    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
     from vw_fastcb.commands.serve import read_settings, run_serve  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
     from vw_fastcb.serve.connections import Bounds  # noqa: PLC0415
     from vw_fastcb.serve.server import Options, read_tokens  # noqa: PLC0415
 

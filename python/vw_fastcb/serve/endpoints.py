@@ -33,6 +33,10 @@ from vw_fastcb.serve.metrics import Metrics
 _T = TypeVar("_T")
 
 _DRAINED = 16  # times the largest body: what is read of a larger one, so that its sender can read the refusal
+_OTHER_ACTIONS = {
+    True: "actions were given, and this journal has fixed ones; leave them out.",
+    False: "actions are missing: this journal has no fixed ones, so each decision brings its own, with features.",
+}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -71,6 +75,7 @@ class Service:
         self.metrics = metrics
         self.commits = Commits(loop)
         self.is_stopping = False
+        self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
         self._most_bytes = most_bytes
         self._readers = ThreadPoolExecutor(4, "vw_fastcb.serve.reader")
 
@@ -89,7 +94,7 @@ class Service:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":
             said = kind.decode("latin-1") or "missing"
-            raise ApiError(415, f"the content type is {ascii(said)}; expected application/json.")
+            raise ApiError(415, f"the content type is {said!a}; expected application/json.")
         if b"expect" in headers and int(headers.get(b"content-length", b"0")) > self._most_bytes:
             raise self._too_large()  # the client has sent nothing of it yet
         content = await received(receive)
@@ -108,7 +113,9 @@ class Service:
         return b"".join(parts)
 
     def _too_large(self) -> ApiError:
-        return ApiError(413, f"the body has more than {self._most_bytes} bytes; expected fewer.", {"connection": "close"})
+        return ApiError(
+            413, f"the body has more than {self._most_bytes} bytes; expected fewer.", {"connection": "close"}
+        )
 
 
 async def received(receive: Receive) -> dict[str, Any]:
@@ -139,8 +146,10 @@ def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
     reader, answer = decoder(DecideRequest), service.commits.answer
 
     async def decide(scope: Scope, receive: Receive, send: Send) -> None:
-        asked = decoded(reader, await service.body(scope, receive)).asked()
-        made = await answer(asked)
+        asked = decoded(reader, await service.body(scope, receive))
+        if service.has_fixed_actions != (asked.actions is None):
+            raise ApiError(400, _OTHER_ACTIONS[service.has_fixed_actions])
+        made = await answer(asked.asked())
         assert made is not None
         await respond(send, 200, _encode(Decision.of(made)))
 

@@ -43,6 +43,17 @@ PERSONALIZER_CODES = {
 }
 
 
+# What the loop's errors mean to a client, the particular ones first.
+_MEANINGS: tuple[tuple[type[Exception], int, str], ...] = (
+    (Conflict, 409, ""),
+    (UnknownEvent, 404, ""),
+    (JournalFull, 503, " Nothing of the request was stored; ask again."),
+    (LoopError, 503, " Ask again with the same ids."),
+    (ValueError, 400, ""),
+    (TypeError, 400, ""),
+)
+
+
 class ApiError(Exception):
     """An answer that is an error.
 
@@ -70,15 +81,8 @@ def api_error(problem: Exception) -> ApiError:
     """What a problem of the loop means to a client."""
     if isinstance(problem, ApiError):
         return problem
-    if isinstance(problem, Conflict):
-        return ApiError(409, str(problem))
-    if isinstance(problem, UnknownEvent):
-        return ApiError(404, str(problem))
-    if isinstance(problem, JournalFull):
-        return ApiError(503, f"{problem} Nothing of the request was stored; ask again.")
-    if isinstance(problem, LoopError):
-        return ApiError(503, f"{problem} Ask again with the same ids.")
-    if isinstance(problem, (ValueError, TypeError)):
-        return ApiError(400, str(problem))
+    for kind, status, advice in _MEANINGS:
+        if isinstance(problem, kind):
+            return ApiError(status, f"{problem}{advice}")
     _log.error("a request failed", exc_info=problem)
     return ApiError(500, "the request failed, and it was not the client's fault; the server's log says why.")

@@ -32,8 +32,10 @@ class DecideRequest(Struct, forbid_unknown_fields=True, gc=False):
     ]
     event_id: Annotated[
         Id | None,
-        Meta(description="The id that rewards are reported with; made at random unless given. The same id with the "
-             "same request gets the same answer again."),
+        Meta(
+            description="The id that rewards are reported with; made at random unless given. The same id with the "
+            "same request gets the same answer again."
+        ),
     ] = None
     actions: Annotated[
         Annotated[list[Action], Meta(min_length=1)] | None,

@@ -63,7 +63,7 @@ def document(version: str, *, needs_token: bool) -> dict[str, Any]:
     }
     for prefix in PREFIXES:
         paths |= _personalizer(prefix)
-    security = [{"token": []}, {"subscriptionKey": []}]
+    security: list[dict[str, list[str]]] = [{"token": []}, {"subscriptionKey": []}]
     for path, methods in paths.items():
         for operation in methods.values():
             if needs_token and path not in OPEN_PATHS:
@@ -110,7 +110,9 @@ def _personalizer(prefix: str) -> dict[str, Any]:
         "/events/{eventId}/reward": _post(
             f"{name}-reward", "Personalizer: reward", "Reward", 204, conflict=True, parameters=[event]
         ),
-        "/events/{eventId}/activate": _post(f"{name}-activate", "Personalizer: activate", None, 204, parameters=[event]),
+        "/events/{eventId}/activate": _post(
+            f"{name}-activate", "Personalizer: activate", None, 204, parameters=[event]
+        ),
     }
     for operation in paths.values():
         if name == "beta":

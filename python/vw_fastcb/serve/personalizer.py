@@ -129,10 +129,11 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
 
     async def rank(scope: Scope, receive: Receive, send: Send) -> None:
         asked = decoded(reader, await service.body(scope, receive))
-        if service.loop.settings["actions"] is not None:
+        if service.has_fixed_actions:
             raise ApiError(
                 400,
-                "this journal has fixed actions, and a rank brings its own; expected a journal made with --actions none.",
+                "this journal has fixed actions, and a rank brings its own; expected a journal made with "
+                "--actions none.",
             )
         made = await service.commits.answer(asked.asked())
         assert made is not None
@@ -180,6 +181,6 @@ def not_here(path: str) -> ApiError:
         )
     return ApiError(
         404,
-        f"there is no {ascii(path)} here. Of Personalizer's calls rank, reward and activate are served; settings, "
+        f"there is no {path!a} here. Of Personalizer's calls rank, reward and activate are served; settings, "
         "models and evaluations have commands of their own (fastcb --help).",
     )

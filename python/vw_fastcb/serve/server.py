@@ -79,16 +79,14 @@ def application(service: Service, options: Options) -> ASGIApp:
         scope["app"] = app  # so that starlette raises what it refuses, instead of answering in its own words
         await router(scope, receive, send)
 
-    return Gate(
-        app, service.metrics, tokens=options.tokens, limit=options.most_requests, access_log=options.access_log
-    )
+    return Gate(app, service.metrics, tokens=options.tokens, limit=options.most_requests, access_log=options.access_log)
 
 
 async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
     path = scope["path"]
     if path.startswith("/personalizer/"):
         raise personalizer.not_here(path)
-    raise ApiError(404, f"there is no {ascii(path)} here; GET /openapi.json lists what there is.")
+    raise ApiError(404, f"there is no {path!a} here; GET /openapi.json lists what there is.")
 
 
 def read_tokens(path: Path) -> list[bytes]:
