@@ -33,7 +33,10 @@ class Bounds:
     reading: float = 20.0
 
 
-class _TooLarge(Exception):
+_MOST_AHEAD = 64  # requests that a client may send before it has read the answer to the first
+
+
+class _Refused(Exception):
     """Raised inside the parser, which then gives up."""
 
 
@@ -72,7 +75,9 @@ class Connection(HttpToolsProtocol):
         self._head = -1
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.bounds.header_bytes:
             self._has_large_headers = True
-            raise _TooLarge
+            raise _Refused
+        if len(self.pipeline) >= _MOST_AHEAD:
+            raise _Refused
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -85,7 +90,13 @@ class Connection(HttpToolsProtocol):
         if self._has_large_headers:
             self._refuse_headers()
         else:
-            self._refuse(400, "this is not a request of HTTP/1.1.")
+            self._refuse(400, f"this is not a request of HTTP/1.1, or more than {_MOST_AHEAD} of them at once.")
+
+    def on_response_complete(self) -> None:
+        """A request was answered."""
+        super().on_response_complete()
+        if self.pipeline:  # uvicorn would read on, and keep whatever comes
+            self.flow.pause_reading()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends nothing more. If its request is complete it still gets the answer."""
@@ -108,7 +119,7 @@ class Connection(HttpToolsProtocol):
         """Ends the connection if the client took too long."""
         if self._paused is not None and now - self._paused > self.bounds.reading:
             self.transport.abort()
-        elif self._begun is not None and now - self._begun > self.bounds.arrival:
+        elif self._begun is not None and now - self._begun > self.bounds.arrival and not self.flow.read_paused:
             is_answered = self.cycle is not None and (self.cycle.response_started or self.cycle.response_complete)
             if self._head == 0 or (self._head < 0 and is_answered):
                 self.transport.close()

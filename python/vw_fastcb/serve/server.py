@@ -111,7 +111,15 @@ def listen(options: Options) -> socket.socket:
             f"{options.host} can be reached from other machines, so a token is needed: --token-file FILE. If something "
             "else protects this address, say --no-token."
         )
-    listener = socket.create_server(address[:2], family=family, backlog=2048)
+    # asyncio sends small answers at once only where the protocol is said to be TCP; else clients wait 40 ms for them.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as problem:
+        listener.close()
+        raise ValueError(f"cannot listen on {options.host}, port {options.port}: {problem.strerror}.") from problem
     listener.setblocking(False)
     return listener
 

@@ -1,4 +1,4 @@
-"""Servers for tests: real processes on free ports, and what asks them."""
+"""Servers for tests: real processes on free ports, threads that serve in this one, and what asks them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from vw_fastcb import Loop
+from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
 
 FASTCB = str(Path(sysconfig.get_path("scripts")) / "fastcb")
 NEWS = ("--actions", "politics,sports,music", "--reward-range", "0", "1", "--seed", "3")
@@ -46,13 +50,11 @@ class Answer:
 
 
 @dataclass
-class Server:
-    """A process of `fastcb serve`."""
+class Served:
+    """An address that is served."""
 
-    process: subprocess.Popen[str]
     url: str
-    started: dict[str, Any]
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     @property
     def port(self) -> int:
@@ -82,6 +84,14 @@ class Server:
     def metrics(self) -> dict[str, float]:
         lines = [line for line in self.get("/metrics").body.decode().splitlines() if not line.startswith("#")]
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+@dataclass
+class Server(Served):
+    """A process of `fastcb serve`."""
+
+    process: subprocess.Popen[str]
+    started: dict[str, Any]
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Ends it; exit code, output and errors."""
@@ -116,7 +126,7 @@ def start(journal: object, *options: object, port: int = 0, **environment: str) 
         out, err = process.communicate()
         raise AssertionError(f"the server did not start: {out}{err}")
     said = json.loads(line)
-    server = Server(process, said["url"], said)
+    server = Server(said["url"], process, said)
     end = time.monotonic() + PATIENCE
     while server.get("/health/live").status != 200:
         assert time.monotonic() < end
@@ -133,6 +143,33 @@ def serving(journal: object, *options: object, **environment: str) -> Iterator[S
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+@contextlib.contextmanager
+def threaded(loop: Loop, buffer: int | None = None, **options: Any) -> Iterator[Served]:
+    """A server in a thread of this process, which starts at once. The loop stays open."""
+    asked = Options(port=0, **options)
+    listener, stop = listen(asked), Stop()
+    if buffer is not None:  # of what the kernel keeps for clients that do not read
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            serve(loop, listener, asked, stop, lambda: None)
+        except BaseException as problem:
+            failures.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield Served(address_of(listener, asked))
+    finally:
+        stop.asked.set()
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+    if failures:
+        raise failures[0]
 
 
 def refused(*options: object) -> str:
