@@ -92,8 +92,8 @@ $(VENV)/.built: $(VENV)/bin/python $(SOURCES)
 
 # What it needs, and what extras add. One at a time: they write into the same environment.
 needs_bench := bench
-needs_dev := bench dev
-needs_all := cluster docs long
+needs_dev := bench serve dev
+needs_all := cluster contract docs long
 needs_docs := docs
 needs_wheel := wheel
 requirements = import sys, tomllib; \

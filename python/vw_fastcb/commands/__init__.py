@@ -1,10 +1,11 @@
-"""The `fastcb` command. It needs the extra `bench`; the rest of the package does not."""
+"""The `fastcb` command. It needs the extra `bench`, or `serve` for `fastcb serve`; the rest of the package does not."""
 
 from __future__ import annotations
 
 import sys
 
 _EXTRA = ("joblib", "markdown_it", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn", "typer")
+_SERVE = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn")
 
 
 def main() -> None:
@@ -15,9 +16,10 @@ def main() -> None:
         app()
     except ModuleNotFoundError as problem:
         missing = (problem.name or "").partition(".")[0]
-        if missing not in _EXTRA:
+        if missing not in (*_EXTRA, *_SERVE):
             raise
-        how = "pip install 'vw-fastcb[bench]', or '.[bench]' in a clone"
+        extra = "serve" if missing in _SERVE or sys.argv[1:2] == ["serve"] else "bench"
+        how = f"pip install 'vw-fastcb[{extra}]', or '.[{extra}]' in a clone"
         sys.exit(f"fastcb needs {missing}, which is not installed. To get it: {how}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What `fastcb learn`, `fastcb export` and `fastcb import` understand."""
+"""What `fastcb serve`, `fastcb learn`, `fastcb export` and `fastcb import` understand."""
 
 from __future__ import annotations
 
@@ -169,6 +169,108 @@ def import_journal(  # noqa: PLR0917, typer gives them by name
     )
 
 
+_SERVE_HELP = (
+    "Serve a loop over HTTP: POST /decide, /reward and /activate; GET /status, /model, /metrics, /health/live, "
+    "/health/ready and /openapi.json; and the calls of Azure Personalizer's clients.\n\n"
+    "A journal that is not there is made from the settings, or from a TOML file with settings of the same names. What "
+    "is acknowledged is on disk. The process learns unless another one does; with --no-learn it only decides.\n\n"
+    "Ctrl-C or SIGTERM end it in good order: requests that wait are answered, a checkpoint is made. A second signal "
+    "ends it at once."
+)
+
+
+@with_loop_settings
+def serve(  # noqa: PLR0917, typer gives them by name
+    journal: Annotated[str, typer.Argument(help="The journal; made if it is not there.")],
+    settings: dict[str, Any],
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8080,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token that clients must send; several lines, several tokens.")
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let everybody ask, also where other machines can reach the address.")
+    ] = False,
+    tls_cert: Annotated[Path | None, typer.Option(help="A certificate (PEM), to serve HTTPS.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key (PEM).")] = None,
+    no_learn: Annotated[bool, typer.Option("--no-learn", help="Only decide; another process learns.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take learning over from a process that still does it.")
+    ] = False,
+    settings_file: Annotated[
+        Path | None, typer.Option("--settings", help="A TOML file with settings of the loop; options go first.")
+    ] = None,
+    change: Annotated[
+        bool, typer.Option("--change", help="Let settings that differ take the place of the journal's.")
+    ] = False,
+    relearn: Annotated[
+        bool | None,
+        typer.Option("--relearn/--afresh", help="With --change, where it means other weights.", show_default=False),
+    ] = None,
+    checkpoint_every: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two checkpoints, such as 10s or 1min.")
+    ] = "10s",
+    keep_generations: Annotated[int, typer.Option(min=1, help="How many checkpoints are kept, to go back to.")] = 5,
+    limit_concurrency: Annotated[
+        int, typer.Option(min=1, help="Requests that are worked on at a time; more are refused with 503.")
+    ] = 256,
+    max_connections: Annotated[int, typer.Option(min=1, help="Connections; more are refused with 503.")] = 1024,
+    max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The longest body of a request.")] = 1_048_576,
+    max_header: Annotated[int, typer.Option(min=256, metavar="BYTES", help="The longest headers.")] = 32_768,
+    request_timeout: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How long a request may take to arrive.")
+    ] = 20.0,
+    grace: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long requests have to end when the server stops.")
+    ] = 10.0,
+    access_log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write each request down as a line of JSON; - for stdout.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say as JSON, a line each, that it has started, what it warns of, its end.")
+    ] = False,
+) -> None:
+    """Serves a journal."""
+    from vw_fastcb.commands.serve import read_settings, run_serve  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.serve.connections import Bounds  # noqa: PLC0415
+    from vw_fastcb.serve.server import Options, read_tokens  # noqa: PLC0415
+
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together; expected both, or none.")
+    if token_file is not None and no_token:
+        raise typer.BadParameter("--token-file and --no-token were both given; expected one of them.")
+
+    def run() -> int:
+        options = Options(
+            host=host,
+            port=port,
+            tokens=[] if token_file is None else read_tokens(token_file),
+            allow_no_token=no_token,
+            most_bytes=max_body,
+            most_requests=limit_concurrency,
+            grace=grace,
+            bounds=Bounds(max_connections, max_header, request_timeout, request_timeout),
+            certificate=tls_cert,
+            key=tls_key,
+        )
+        return run_serve(
+            journal,
+            {**({} if settings_file is None else read_settings(settings_file)), **settings},
+            options,
+            access_log=access_log,
+            as_json=as_json,
+            learn=not no_learn,
+            take_over=take_over,
+            change=change,
+            relearn=relearn,
+            checkpoint_every=checkpoint_every,
+            keep_generations=keep_generations,
+        )
+
+    raise typer.Exit(guarded("serve", run))
+
+
 def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
     """Raises where logs seem to be meant, and no model was named for them."""
     looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
@@ -192,6 +294,7 @@ def _checked(run: Callable[[], _T]) -> _T:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
+    app.command("serve", help=_SERVE_HELP)(serve)
     app.command("learn", help=_LEARN_HELP)(learn)
     app.command("export", help=_EXPORT_HELP)(export)
     app.command("import", help=_IMPORT_HELP)(import_journal)

@@ -33,6 +33,7 @@ from vw_fastcb.loop.journal import (
     SettingsDiffer,
 )
 from vw_fastcb.loop.redis import Address, RedisJournal
+from vw_fastcb.loop.requests import Activate, Decide, Observe, Request
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, Worker
@@ -247,39 +248,9 @@ class Loop:
             ValueError: Other columns or kinds than before, values that are not finite, unknown actions.
             TypeError: Something that is not a row of features.
         """
-        self._check_open()
-        if not isinstance(activate, bool):
-            raise TypeError(f"activate is {activate!r}; expected True or False.")
-        features = features_of(context, "the context")
-        table = None if action_features is None else action_features_of(action_features)
-        ids = _action_ids(action_ids, table)
-        name = uuid.uuid4().hex if event_id is None else checked_id(event_id)
-        with self._worker.view() as view:
-            settings = view.model.settings
-            left_out = _excluded(settings, exclude, ids, table)
-            retired = view.settings.retired_numbers
-            drawn = view.model.decide(features, table, sorted({*left_out, *retired}), name)
-            request = {
-                "context": features,
-                "action_features": table,
-                "action_ids": ids,
-                "exclude": left_out or None,
-                "activate": None if activate else False,
-            }
-            answer = {
-                "action": drawn.action,
-                "pmf": drawn.pmf.tolist(),
-                "draw": drawn.draw,
-                "generation": view.generation,
-                "applied": view.applied,
-                "learned": view.model.events,
-                "engine": fingerprint(),
-            }
-        body = {key: value for key, value in request.items() if value is not None} | answer
-        draft = Draft("decision", name, body=body, request=request)
-        self._worker.submit([draft])
-        assert draft.record is not None
-        return LoopDecision.of(draft.record, settings.action_names)
+        decision = self._answer(Decide(context, action_features, action_ids, exclude, event_id, activate))
+        assert decision is not None
+        return decision
 
     def activate(self, event_id: str | int) -> None:
         """Says that a decision made with `activate=False` was used. Nothing is learned from it unless you do.
@@ -287,8 +258,7 @@ class Loop:
         Args:
             event_id: The id of the decision.
         """
-        self._check_open()
-        self._worker.submit([Draft("activation", checked_id(event_id))])
+        self._answer(Activate(event_id))
 
     # Outcomes
 
@@ -304,7 +274,7 @@ class Loop:
             Conflict: The reward id was used before, with another value.
             ValueError: The reward is not finite or outside its range.
         """
-        self._observe("reward", event_id, value, reward_id)
+        self._answer(Observe(event_id, value, reward_id, "reward"))
 
     def cost(self, event_id: str | int, value: float, reward_id: str | int | None = None) -> None:
         """Reports a cost, in a loop of costs. See `reward`.
@@ -318,24 +288,71 @@ class Loop:
             Conflict: The id was used before, with another value.
             ValueError: The cost is not finite or outside its range.
         """
-        self._observe("cost", event_id, value, reward_id)
+        self._answer(Observe(event_id, value, reward_id, "cost"))
 
-    def _observe(self, noun: str, event_id: str | int, value: float, reward_id: str | int | None) -> None:
+    # Requests become drafts of records, and those are committed
+
+    def _answer(self, request: Request) -> LoopDecision | None:
         self._check_open()
-        name = checked_id(event_id)
-        label = None if reward_id is None else checked_id(reward_id, "reward_id")
+        draft, names = self._draft(request)
+        self._worker.submit([draft])
+        return _answer_of(draft, names)
+
+    def _draft(self, request: Request) -> tuple[Draft, Sequence[str] | None]:
+        """The record that a request asks for, and the names of the actions where it is a decision."""
+        if isinstance(request, Decide):
+            return self._decision(request)
+        if isinstance(request, Observe):
+            return self._observation(request), None
+        return Draft("activation", checked_id(request.event_id)), None
+
+    def _decision(self, asked: Decide) -> tuple[Draft, Sequence[str] | None]:
+        if not isinstance(asked.activate, bool):
+            raise TypeError(f"activate is {asked.activate!r}; expected True or False.")
+        features = features_of(asked.context, "the context")
+        table = None if asked.action_features is None else action_features_of(asked.action_features)
+        ids = _action_ids(asked.action_ids, table)
+        name = uuid.uuid4().hex if asked.event_id is None else checked_id(asked.event_id)
+        with self._worker.view() as view:
+            settings = view.model.settings
+            left_out = _excluded(settings, asked.exclude, ids, table)
+            retired = view.settings.retired_numbers
+            drawn = view.model.decide(features, table, sorted({*left_out, *retired}), name)
+            request = {
+                "context": features,
+                "action_features": table,
+                "action_ids": ids,
+                "exclude": left_out or None,
+                "activate": None if asked.activate else False,
+            }
+            answer = {
+                "action": drawn.action,
+                "pmf": drawn.pmf.tolist(),
+                "draw": drawn.draw,
+                "generation": view.generation,
+                "applied": view.applied,
+                "learned": view.model.events,
+                "engine": fingerprint(),
+            }
+        body = {key: value for key, value in request.items() if value is not None} | answer
+        return Draft("decision", name, body=body, request=request), settings.action_names
+
+    def _observation(self, asked: Observe) -> Draft:
+        name = checked_id(asked.event_id)
+        label = None if asked.reward_id is None else checked_id(asked.reward_id, "reward_id")
         settings = self._worker.settings
+        noun = asked.noun or settings.noun
         if settings.noun != noun:
             raise ValueError(
                 f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
                 f"{noun}s are opened with {noun}_range."
             )
-        value = _finite(value, noun)
+        value = _finite(asked.value, noun)
         low, high = settings.model.value_range
         # Parts of a sum may be anything; what they sum up to is checked when the wait is over.
         if settings.aggregation != "sum" and not low <= value <= high:
             raise ValueError(f"the {noun} is {value}; expected a number in [{low}, {high}].")
-        self._worker.submit([Draft("reward", name, value=value, reward_id=label)])
+        return Draft("reward", name, value=value, reward_id=label)
 
     # The model
 
@@ -538,6 +555,40 @@ _OPTIONS = {
     "clock",
 }
 _SETTINGS = tuple(name for name in inspect.signature(Loop.open).parameters if name not in _OPTIONS)
+
+
+def answer_all(loop: Loop, requests: Sequence[Request]) -> list[LoopDecision | Exception | None]:
+    """Answers many requests with one commit. One that is refused has its error for an answer, and harms no other."""
+    answers: list[LoopDecision | Exception | None] = [None] * len(requests)
+    drafts: list[tuple[int, Draft, Sequence[str] | None]] = []
+    for number, request in enumerate(requests):
+        try:
+            loop._check_open()
+            drafts.append((number, *loop._draft(request)))
+        except Exception as problem:
+            answers[number] = problem
+    failure: Exception | None = None
+    try:
+        if drafts:
+            loop._worker.submit([draft for _, draft, _ in drafts])
+    except Exception as problem:
+        failure = problem  # of one of them, unless none was committed
+    for number, draft, names in drafts:
+        if draft.problem is not None or draft.record is None:
+            answers[number] = draft.problem or failure or LoopError("the request was not stored; ask again.")
+        else:
+            answers[number] = _answer_of(draft, names)
+    return answers
+
+
+def failure_of(loop: Loop) -> LoopError | None:
+    """Why a loop acknowledges nothing any more, if that is so: it has to be opened again."""
+    return loop._worker.problem
+
+
+def _answer_of(draft: Draft, names: Sequence[str] | None) -> LoopDecision | None:
+    assert draft.record is not None
+    return LoopDecision.of(draft.record, names) if draft.kind == "decision" else None
 
 
 def open_journal(

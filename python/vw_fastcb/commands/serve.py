@@ -1,0 +1,123 @@
+"""`fastcb serve`: a loop over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from vw_fastcb.commands.terminal import tell
+from vw_fastcb.loop import Loop
+from vw_fastcb.loop.settings import setting_names
+from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
+
+
+def run_serve(
+    journal: str,
+    settings: dict[str, Any],
+    options: Options,
+    *,
+    access_log: Path | None,
+    as_json: bool,
+    **opening: Any,
+) -> int:
+    """Opens a journal and serves it until a signal comes. Returns the exit code."""
+    stop = Stop()
+    with stop.on_signals(), _messages(as_json), _opened(access_log) as log:
+        listener = listen(options)
+        with listener, Loop.open(journal, **settings, **opening) as loop:
+            url = address_of(listener, options)
+
+            def started() -> None:
+                role = "learner" if loop.status().role == "learner" else "decider"
+                if as_json:
+                    _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal, "role": role})
+                else:
+                    tell(f"Serving {journal} on {url} ({role}). Stop it with Ctrl-C or SIGTERM.")
+
+            try:
+                serve(loop, listener, replace(options, access_log=log), stop, started)
+            finally:
+                if stop.asked.is_set() and not as_json:
+                    tell("Stopping: no new requests; those that wait are answered.")
+            status = loop.status()
+    said = {"position": status.position, "learned": status.learned, "role": status.role}
+    if as_json:
+        _print({"event": "stopped", **said})
+    else:
+        tell(f"Stopped. {status.position:,} records, {status.learned:,} events learned; everything is saved.")
+    return 0
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings of a TOML file, by the names that `Loop.open` knows."""
+    try:
+        found = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ValueError(f"{path} is not TOML: {problem}.") from problem
+    known = setting_names()
+    for name, value in found.items():
+        if name not in known:
+            raise ValueError(f"{path} has {name!r}; expected settings of a loop: {', '.join(known)}.")
+        if name.endswith("_range") and isinstance(value, list):
+            found[name] = tuple(value)
+        if name == "actions" and value == "none":
+            found[name] = None  # which TOML cannot say
+    return found
+
+
+@contextlib.contextmanager
+def _opened(path: Path | None) -> Iterator[IO[str] | None]:
+    """The log of requests, a line at a time; - is standard output."""
+    if path is None:
+        yield None
+    elif path == Path("-"):
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        yield sys.stdout
+    else:
+        with path.open("a", buffering=1, encoding="utf-8") as log:
+            yield log
+
+
+class _JsonLines(logging.Formatter):
+    """Warnings as lines of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "event": "log",
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return json.dumps(said)
+
+
+@contextlib.contextmanager
+def _messages(as_json: bool) -> Iterator[None]:
+    """Warnings of the loop and the server go to the error stream, as JSON if wanted."""
+    if not as_json:
+        yield
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+def _print(said: dict[str, Any]) -> None:
+    print(json.dumps(said), flush=True)

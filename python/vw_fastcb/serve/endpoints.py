@@ -1,0 +1,261 @@
+"""The endpoints of the loop, each an ASGI application of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from vw_fastcb.loop import Loop
+from vw_fastcb.loop.loop import failure_of
+from vw_fastcb.serve import metrics as prometheus
+from vw_fastcb.serve.commits import Commits
+from vw_fastcb.serve.errors import ApiError
+from vw_fastcb.serve.gate import HEADERS, Disconnected, respond
+from vw_fastcb.serve.messages import (
+    ActivateRequest,
+    DecideRequest,
+    Decision,
+    Health,
+    RewardRequest,
+    StatusAnswer,
+    decoded,
+    decoder,
+)
+from vw_fastcb.serve.metrics import Metrics
+
+_T = TypeVar("_T")
+
+_DRAINED = 16  # times the largest body: what is read of a larger one, so that its sender can read the refusal
+_OTHER_ACTIONS = {
+    True: "actions were given, and this journal has fixed ones; leave them out.",
+    False: "actions are missing: this journal has no fixed ones, so each decision brings its own, with features.",
+}
+_encode = msgspec.json.Encoder().encode
+
+
+class Endpoint:
+    """One path.
+
+    Args:
+        route: The path, as metrics name it.
+        answer: What answers.
+    """
+
+    def __init__(self, route: str, answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self.route = route
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        await self._answer(scope, receive, send)
+
+    def on(self, method: str) -> Route:
+        """The route to it."""
+        return Route(self.route, self, methods=[method])
+
+
+class Service:
+    """What endpoints share.
+
+    Args:
+        loop: The loop.
+        metrics: What counts.
+        most_bytes: How long a body may be.
+    """
+
+    def __init__(self, loop: Loop, metrics: Metrics, most_bytes: int) -> None:
+        self.loop = loop
+        self.metrics = metrics
+        self.commits = Commits(loop)
+        self.is_stopping = False
+        self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
+        self._most_bytes = most_bytes
+        self._readers = ThreadPoolExecutor(4, "vw_fastcb.serve.reader")
+
+    def stop(self) -> None:
+        """Answers what waits; nothing more is answered then."""
+        self.commits.stop()
+        self._readers.shutdown()
+
+    async def read(self, look: Callable[[], _T]) -> _T:
+        """Looks at the journal, in a thread: the disk may be slow."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, look)
+
+    async def body(self, scope: Scope, receive: Receive) -> bytes:
+        """The body of a request, which has to be JSON and within bounds."""
+        headers: dict[bytes, bytes] = scope[HEADERS]
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            said = kind.decode("latin-1") or "missing"
+            raise ApiError(415, f"the content type is {said!a}; expected application/json.")
+        if b"expect" in headers and int(headers.get(b"content-length", b"0")) > self._most_bytes:
+            raise self._too_large()  # the client has sent nothing of it yet
+        content = await received(receive)
+        body, more = content["body"], content["more_body"]
+        if not more and len(body) <= self._most_bytes:
+            return bytes(body)
+        parts, size = [body], len(body)
+        while more and size <= _DRAINED * self._most_bytes:
+            content = await received(receive)
+            more = content["more_body"]
+            size += len(content["body"])
+            if size <= self._most_bytes:
+                parts.append(content["body"])
+        if size > self._most_bytes:
+            raise self._too_large()
+        return b"".join(parts)
+
+    def _too_large(self) -> ApiError:
+        return ApiError(
+            413, f"the body has more than {self._most_bytes} bytes; expected fewer.", {"connection": "close"}
+        )
+
+
+async def received(receive: Receive) -> dict[str, Any]:
+    """The next piece of a body."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Disconnected
+    return message  # type: ignore[return-value]
+
+
+def routes(service: Service, document: bytes) -> list[Route]:
+    """The paths of the loop, those first that are asked for most."""
+    return [
+        Endpoint("/decide", _decide(service)).on("POST"),
+        Endpoint("/reward", _report(service, RewardRequest)).on("POST"),
+        Endpoint("/activate", _report(service, ActivateRequest)).on("POST"),
+        Endpoint("/status", _status(service)).on("GET"),
+        Endpoint("/model", _model(service)).on("GET"),
+        Endpoint("/metrics", _metrics(service)).on("GET"),
+        Endpoint("/health/live", _live(service)).on("GET"),
+        Endpoint("/health/ready", _ready(service)).on("GET"),
+        Endpoint("/openapi.json", _constant(document, b"application/json")).on("GET"),
+        Endpoint("/", _constant(_page(), b"text/html; charset=utf-8")).on("GET"),
+    ]
+
+
+def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    reader, answer = decoder(DecideRequest), service.commits.answer
+
+    async def decide(scope: Scope, receive: Receive, send: Send) -> None:
+        asked = decoded(reader, await service.body(scope, receive))
+        if service.has_fixed_actions != (asked.actions is None):
+            raise ApiError(400, _OTHER_ACTIONS[service.has_fixed_actions])
+        made = await answer(asked.asked())
+        assert made is not None
+        await respond(send, 200, _encode(Decision.of(made)))
+
+    return decide
+
+
+def _report(
+    service: Service, kind: type[RewardRequest] | type[ActivateRequest]
+) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    reader: msgspec.json.Decoder[RewardRequest | ActivateRequest] = decoder(kind)
+
+    async def report(scope: Scope, receive: Receive, send: Send) -> None:
+        await service.commits.answer(decoded(reader, await service.body(scope, receive)).asked())
+        await respond(send, 204, b"", ())
+
+    return report
+
+
+def _status(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    def look() -> StatusAnswer:
+        return StatusAnswer(**service.loop.status().to_dict(), settings=service.loop.settings)
+
+    async def status(scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, 200, _encode(await service.read(look)))
+
+    return status
+
+
+def _model(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    headers = (
+        (b"content-type", b"application/octet-stream"),
+        (b"content-disposition", b'attachment; filename="model.vw"'),
+    )
+
+    async def model(scope: Scope, receive: Receive, send: Send) -> None:
+        content = await service.read(lambda: service.loop.model().to_bytes())
+        await respond(send, 200, content, headers)
+
+    return model
+
+
+def _metrics(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    headers = ((b"content-type", prometheus.CONTENT_TYPE.encode()),)
+
+    async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
+        text = await service.read(lambda: service.metrics.text(service.loop.status()))
+        await respond(send, 200, text, headers)
+
+    return metrics
+
+
+def _live(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    async def live(scope: Scope, receive: Receive, send: Send) -> None:
+        if not service.commits.is_alive:
+            raise ApiError(503, "the thread that commits has ended; start the server again.")
+        await respond(send, 200, _encode(Health("live")))
+
+    return live
+
+
+def _ready(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    def problems() -> list[str]:
+        failure = failure_of(service.loop)
+        return [str(failure)] if failure is not None else list(service.loop.status().problems)
+
+    async def ready(scope: Scope, receive: Receive, send: Send) -> None:
+        found = ["the server is stopping."] if service.is_stopping else await service.read(problems)
+        if found:
+            raise ApiError(503, " ".join(found))
+        await respond(send, 200, _encode(Health("ready")))
+
+    return ready
+
+
+def _constant(body: bytes, kind: bytes) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    headers = ((b"content-type", kind), (b"x-content-type-options", b"nosniff"))
+
+    async def constant(scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, 200, body, headers)
+
+    return constant
+
+
+_PATHS = {
+    "POST /decide": "draws an action",
+    "POST /reward": "reports a reward",
+    "POST /activate": "says that a decision was used",
+    "GET /status": "how the loop is doing",
+    "GET /model": "the model, for FastCB.load and vw-fastcb -i",
+    "GET /metrics": "for Prometheus",
+    "GET /health/live": "whether the process lives",
+    "GET /health/ready": "whether it acknowledges requests",
+    "GET /openapi.json": "all of this, for programs",
+    "POST /personalizer/v1.0/rank": "and the other calls of Azure Personalizer's clients",
+}
+
+
+def _page() -> bytes:
+    rows = []
+    for name, words in _PATHS.items():
+        method, path = name.split()
+        shown = f'<a href="{path}">{path}</a>' if method == "GET" else path
+        rows.append(f"<tr><td>{method}</td><td>{shown}</td><td>{html.escape(words)}</td></tr>")
+    return (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>fastcb serve</title>\n'
+        "<h1>fastcb serve</h1>\n<p>A contextual bandit that decides and learns: "
+        "<code>vw_fastcb.Loop</code> over HTTP.</p>\n"
+        f"<table>\n{chr(10).join(rows)}\n</table>\n</html>\n"
+    ).encode()

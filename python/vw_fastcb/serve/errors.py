@@ -1,0 +1,88 @@
+"""What a client is told when it cannot have what it asked for: `{"error": {"code", "message"}}`."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from vw_fastcb.loop.journal import Conflict, JournalFull, LoopError, UnknownEvent
+
+_log = logging.getLogger("vw_fastcb.serve")
+
+RETRY_AFTER = 1  # seconds
+
+# The word for each status. Personalizer's clients know some of them under other names.
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_media_type",
+    431: "headers_too_large",
+    500: "internal_error",
+    503: "unavailable",
+}
+PERSONALIZER_CODES = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "ResourceNotFound",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    409: "Conflict",
+    413: "RequestTooLarge",
+    415: "UnsupportedMediaType",
+    431: "HeadersTooLarge",
+    500: "InternalServerError",
+    503: "ServiceUnavailable",
+}
+
+
+# What the loop's errors mean to a client, the particular ones first.
+_MEANINGS: tuple[tuple[type[Exception], int, str], ...] = (
+    (Conflict, 409, ""),
+    (UnknownEvent, 404, ""),
+    (JournalFull, 503, " Nothing of the request was stored; ask again."),
+    (LoopError, 503, " Ask again with the same ids."),
+    (ValueError, 400, ""),
+    (TypeError, 400, ""),
+)
+
+
+class ApiError(Exception):
+    """An answer that is an error.
+
+    Args:
+        status: The status of HTTP.
+        message: What was given, what was expected, what to do.
+        headers: Further headers.
+    """
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
+        if status == 503:
+            self.headers.setdefault("retry-after", str(RETRY_AFTER))
+
+    def body(self, path: str = "") -> bytes:
+        """As JSON, in the words of the API that the path belongs to."""
+        codes = PERSONALIZER_CODES if path.startswith("/personalizer") else CODES
+        return msgspec.json.encode({"error": {"code": codes[self.status], "message": self.message}})
+
+
+def api_error(problem: Exception) -> ApiError:
+    """What a problem of the loop means to a client."""
+    if isinstance(problem, ApiError):
+        return problem
+    for kind, status, advice in _MEANINGS:
+        if isinstance(problem, kind):
+            return ApiError(status, f"{problem}{advice}")
+    _log.error("a request failed", exc_info=problem)
+    return ApiError(500, "the request failed, and it was not the client's fault; the server's log says why.")

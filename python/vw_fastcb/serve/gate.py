@@ -1,0 +1,143 @@
+"""What stands before all endpoints: who may ask, how many at a time, and what is counted and logged of it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import IO, Any
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vw_fastcb.serve.errors import ApiError, api_error
+from vw_fastcb.serve.metrics import Metrics
+
+# Answered without a token: they tell nothing about the journal, and machines that ask for them have none.
+OPEN_PATHS = frozenset(("/", "/health/live", "/health/ready", "/openapi.json"))
+# Answered under overload, too: who asks for them wants to know about it.
+ALWAYS_ANSWERED = frozenset(("/health/live", "/health/ready", "/metrics"))
+
+HEADERS = "vw_fastcb.headers"  # where endpoints find the headers of a request
+
+_JSON = (b"content-type", b"application/json")
+_GONE = 499  # logged and counted for clients that did not wait
+
+
+class Disconnected(Exception):
+    """The client has gone; there is nobody to answer."""
+
+
+class Gate:
+    """Checks requests, hands them on, and sees to it that each is answered, counted and logged.
+
+    Args:
+        app: What answers.
+        metrics: What counts.
+        tokens: Who knows one of these may ask. Without any, everybody may.
+        limit: How many requests may be worked on at a time.
+        access_log: Where each request is written down, as a line of JSON.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, *, tokens: Sequence[bytes], limit: int, access_log: IO[str] | None = None
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._tokens = list(tokens)
+        self._limit = limit
+        self._access_log = access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        start = time.perf_counter()
+        status, sent = 0, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                sent += len(message.get("body", b""))
+            await send(message)
+
+        metrics = self._metrics
+        metrics.in_flight += 1
+        try:
+            try:
+                headers = scope[HEADERS] = dict(scope["headers"])
+                self._check(scope, headers)
+                await self._app(scope, receive, counted)
+            except Disconnected:
+                status = _GONE
+            except Exception as problem:
+                if status:  # half of an answer is on its way; the connection is closed
+                    raise
+                await send_error(_as_api_error(problem), scope, counted)
+        finally:
+            metrics.in_flight -= 1
+            seconds = time.perf_counter() - start
+            metrics.observe(scope, status or 500, seconds)
+            if self._access_log is not None:
+                self._access_log.write(_line(scope, status or 500, seconds, sent))
+
+    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        path = scope["path"]
+        if self._tokens:
+            if path not in OPEN_PATHS and not self._is_known(headers):
+                raise ApiError(
+                    401,
+                    "the token is missing or wrong; expected the header 'Authorization: Bearer TOKEN' or "
+                    "'Ocp-Apim-Subscription-Key: TOKEN'.",
+                    {"www-authenticate": "Bearer"},
+                )
+        elif scope["method"] == "POST" and b"origin" in headers:
+            # Every page that a browser on this machine shows could ask. Programs send no Origin, browsers always do.
+            raise ApiError(403, "a page in a browser may only ask where a token is needed; start with --token-file.")
+        if self._metrics.in_flight > self._limit and path not in ALWAYS_ANSWERED:
+            self._metrics.shed.inc()
+            raise ApiError(503, f"{self._limit} requests are being worked on already; ask again a little later.")
+
+    def _is_known(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a token is right. The time that this takes depends on no token's content."""
+        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+        given = token.strip() if kind.lower() == b"bearer" else headers.get(b"ocp-apim-subscription-key", b"")
+        found = [hmac.compare_digest(given, one) for one in self._tokens]
+        return any(found)
+
+
+async def respond(send: Send, status: int, body: bytes, headers: Sequence[tuple[bytes, bytes]] = (_JSON,)) -> None:
+    """Sends an answer."""
+    length = (b"content-length", b"%d" % len(body))
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_error(problem: ApiError, scope: Scope, send: Send) -> None:
+    """Sends an error."""
+    headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+    await respond(send, problem.status, problem.body(scope["path"]), [_JSON, *headers])
+
+
+def _as_api_error(problem: Exception) -> ApiError:
+    if isinstance(problem, HTTPException):  # of starlette, which finds that a path knows no such method
+        allowed = dict(problem.headers or {}).get("Allow", "")
+        known = ", ".join(sorted(one.strip() for one in allowed.split(",")))
+        return ApiError(problem.status_code, f"this path only knows {known}.", {"allow": known})
+    return api_error(problem)
+
+
+def _line(scope: Scope, status: int, seconds: float, sent: int) -> str:
+    client = scope.get("client")
+    said: dict[str, Any] = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "method": scope["method"],
+        "path": scope["path"],
+        "status": status,
+        "ms": round(seconds * 1000, 3),
+        "bytes": sent,
+        "client": client[0] if client else None,
+    }
+    return json.dumps(said) + "\n"

@@ -1,0 +1,110 @@
+"""Metrics for Prometheus: HTTP is counted in each process, the journal is told of by the process that learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+from starlette.types import Scope
+
+from vw_fastcb.loop.answers import Status
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_GAUGES = {
+    "position": "How many records the journal holds.",
+    "applied": "How many records the model that decides here has seen.",
+    "lag": "How many records it has not seen.",
+    "generation": "The newest checkpoint.",
+    "open": "Decisions that wait for their rewards.",
+    "early": "Rewards and activations that wait for their decision.",
+    "dead_letters": "Events that could not be learned.",
+    "bytes": "The size of the journal.",
+}
+
+
+class Metrics:
+    """What one process counts.
+
+    Attributes:
+        in_flight: Requests that are worked on now.
+        shed: Requests that were refused because there were too many.
+    """
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "fastcb_http_requests",
+            "Requests that were answered.",
+            ["route", "method", "code"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "fastcb_http_request_seconds",
+            "How long answers took.",
+            ["route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self.shed = Counter(
+            "fastcb_http_shed", "Requests refused because there were too many.", registry=self._registry
+        )
+        in_flight = Gauge("fastcb_http_in_flight", "Requests that are worked on now.", registry=self._registry)
+        in_flight.set_function(lambda: self.in_flight)
+        self._known: dict[tuple[Any, str, int], tuple[Any, Any]] = {}  # prometheus_client looks labels up more slowly
+
+    def observe(self, scope: Scope, status: int, seconds: float) -> None:
+        """Counts a request."""
+        endpoint = scope.get("endpoint")
+        key = (endpoint, scope["method"], status)
+        if key not in self._known:
+            # Paths that are not ours are many, and have one name.
+            route = getattr(endpoint, "route", "other")
+            requests = self._requests.labels(route, scope["method"], str(status))
+            self._known[key] = (requests, self._seconds.labels(route))
+        requests, histogram = self._known[key]
+        requests.inc()
+        histogram.observe(seconds)
+
+    def text(self, status: Status) -> bytes:
+        """All metrics, as Prometheus reads them."""
+        return generate_latest(self._registry) + generate_latest(_registry_of(status))
+
+
+def _registry_of(status: Status) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(_Journal(status))
+    return registry
+
+
+class _Journal(Collector):
+    """What is known of the journal.
+
+    Args:
+        status: Of the loop, at one moment.
+    """
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._status
+        is_learner = status.role == "learner"
+        yield GaugeMetricFamily("fastcb_loop_ready", "Whether requests are acknowledged.", float(status.ready))
+        yield GaugeMetricFamily("fastcb_loop_is_learner", "Whether this process learns.", float(is_learner))
+        yield GaugeMetricFamily(
+            "fastcb_loop_has_learner", "Whether some process learns.", float(status.learner is not None)
+        )
+        for name, words in _GAUGES.items():
+            yield GaugeMetricFamily(f"fastcb_loop_{name}", words, float(getattr(status, name)))
+        if is_learner:  # others know an older state, and a sum over processes would count everything twice
+            for name, count in status.counts.items():
+                yield CounterMetricFamily(
+                    f"fastcb_journal_{name}", f"Totals of the journal, see vw_fastcb.loop.Counts: {name}.", count
+                )

@@ -1,0 +1,215 @@
+"""Starts a server, and ends it in good order: what waits is answered, a checkpoint is made, the lease is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import uvicorn
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vw_fastcb.loop import Loop, LoopError
+from vw_fastcb.loop.loop import failure_of
+from vw_fastcb.serve import endpoints, personalizer
+from vw_fastcb.serve.connections import Bounds, connections_within, sweep
+from vw_fastcb.serve.endpoints import Service
+from vw_fastcb.serve.errors import ApiError
+from vw_fastcb.serve.gate import Gate
+from vw_fastcb.serve.metrics import Metrics
+from vw_fastcb.serve.openapi import encoded
+from vw_fastcb.version import __version__
+
+_log = logging.getLogger("vw_fastcb.serve")
+
+_SWEEPS_APART = 1.0  # seconds
+_KEEP_ALIVE = 65  # seconds that an idle connection stays: longer than proxies keep theirs, so that they close first
+_SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a server serves.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port; 0 for a free one.
+        tokens: Who knows one of these may ask.
+        allow_no_token: Whether an address that others can reach may go without.
+        most_bytes: How long a body may be.
+        most_requests: How many requests may be worked on at a time.
+        grace: Seconds that requests have to end when the server stops.
+        bounds: Of connections.
+        certificate: For TLS.
+        key: For TLS.
+        access_log: Where requests are written down.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tokens: Sequence[bytes] = ()
+    allow_no_token: bool = False
+    most_bytes: int = 1_048_576
+    most_requests: int = 256
+    grace: float = 10.0
+    bounds: Bounds = field(default_factory=Bounds)
+    certificate: Path | None = None
+    key: Path | None = None
+    access_log: IO[str] | None = None
+
+
+def application(service: Service, options: Options) -> ASGIApp:
+    """The application: gate, routes, endpoints."""
+    document = encoded(__version__, needs_token=bool(options.tokens))
+    routes = [*endpoints.routes(service, document), *personalizer.routes(service)]
+    router = Router(routes, redirect_slashes=False, default=_nothing_here)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app  # so that starlette raises what it refuses, instead of answering in its own words
+        await router(scope, receive, send)
+
+    return Gate(app, service.metrics, tokens=options.tokens, limit=options.most_requests, access_log=options.access_log)
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    path = scope["path"]
+    if path.startswith("/personalizer/"):
+        raise personalizer.not_here(path)
+    raise ApiError(404, f"there is no {path!a} here; GET /openapi.json lists what there is.")
+
+
+def read_tokens(path: Path) -> list[bytes]:
+    """The tokens of a file, one in each line: several, while clients move from one to the next."""
+    tokens = [line.strip() for line in path.read_bytes().splitlines() if line.strip()]
+    if not tokens:
+        raise ValueError(f"{path} holds no token; expected one in a line of its own.")
+    for token in tokens:
+        if len(token) < _SHORTEST_TOKEN or not token.isascii() or b" " in token:
+            raise ValueError(
+                f"a token in {path} is not usable; expected {_SHORTEST_TOKEN} or more ASCII characters without spaces, "
+                "such as those of `openssl rand -hex 32`."
+            )
+    return tokens
+
+
+def listen(options: Options) -> socket.socket:
+    """The socket that clients come to. Raises where others could reach it without a token."""
+    family, _, _, _, address = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
+    if not options.tokens and not options.allow_no_token and not ipaddress.ip_address(address[0]).is_loopback:
+        raise ValueError(
+            f"{options.host} can be reached from other machines, so a token is needed: --token-file FILE. If something "
+            "else protects this address, say --no-token."
+        )
+    # asyncio sends small answers at once only where the protocol is said to be TCP; else clients wait 40 ms for them.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as problem:
+        listener.close()
+        raise ValueError(f"cannot listen on {options.host}, port {options.port}: {problem.strerror}.") from problem
+    listener.setblocking(False)
+    return listener
+
+
+def address_of(listener: socket.socket, options: Options) -> str:
+    """Where clients find it."""
+    host, port = listener.getsockname()[:2]
+    scheme = "http" if options.certificate is None else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class Stop:
+    """Ends a server on the first signal, and the process on the second."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """While this lasts, Ctrl-C and SIGTERM come here."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if self.asked.is_set():
+            os._exit(128 + number)  # everything acknowledged is on disk, and a commit that is cut short never was
+        self.asked.set()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, with our signals and our upkeep."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, stop: Stop) -> None:
+        super().__init__(config)
+        self._service = service
+        self._stop = stop
+        self.failure: LoopError | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.commits.start()
+        await super().startup(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Looks, ten times a second, whether to go on."""
+        if counter % round(10 * _SWEEPS_APART) == 0:
+            sweep(self.server_state.connections, asyncio.get_running_loop().time())
+        self.failure = failure_of(self._service.loop)
+        if self.failure is not None or self._stop.asked.is_set():
+            self.should_exit = self._service.is_stopping = True
+        return await super().on_tick(counter)
+
+
+def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, started: Callable[[], None]) -> None:
+    """Serves until it is stopped. Everything that was let in is answered then; the loop is left open.
+
+    Raises:
+        LoopError: The journal failed; nothing was acknowledged since.
+    """
+    service = Service(loop, Metrics(), options.most_bytes)
+    config = uvicorn.Config(
+        application(service, options),
+        http=connections_within(options.bounds),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=max(1, round(options.grace)),
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    server = _Server(config, service, stop)
+    config.load()  # a certificate that cannot be read is said before anybody is told that we are here
+    started()
+    try:
+        server.run([listener])
+    finally:
+        service.stop()
+    if server.failure is not None:
+        raise server.failure

@@ -1,0 +1,252 @@
+"""Bad requests are refused in one shape, harm nobody, and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import threading
+
+import pytest
+
+from loop.support import open_loop
+from serve.servers import PATIENCE, threaded
+from vw_fastcb.serve.connections import Bounds
+
+GOOD = {"event_id": "good", "context": {"user": "Tom"}}
+
+
+@pytest.fixture
+def loop(tmp_path):
+    with open_loop(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def news(loop):
+    """A server with small bounds."""
+    bounds = Bounds(connections=20, header_bytes=4096, arrival=0.5, reading=0.5)
+    with threaded(loop, most_bytes=10_000, bounds=bounds) as server:
+        yield server
+        assert server.post("/decide", GOOD).status == 200  # whatever has happened
+        assert loop.status().counts["decisions"] == 1
+
+
+BODIES = {
+    "no JSON": b"context=3",
+    "half of it": b'{"context": {"a": 1}',
+    "more after it": b'{"context": {"a": 1}} {}',
+    "nothing": b"",
+    "not UTF-8": b'{"context": {"a": "\xff"}}',
+    "NaN": b'{"context": {"a": NaN}}',
+    "infinity": b'{"context": {"a": Infinity}}',
+    "a huge number": b'{"context": {"a": 1e999}}',
+    "a number too large for float32": b'{"context": {"a": 1e39}}',
+    "a number of many digits": b'{"context": {"a": ' + b"9" * 5000 + b"}}",
+    "a list": b"[]",
+    "a number": b"3",
+    "null": b"null",
+    "no context": b"{}",
+    "a context that is text": b'{"context": "Tom"}',
+    "a context that is null": b'{"context": null}',
+    "a row with text": b'{"context": [1, "a"]}',
+    "an id that is a number": b'{"context": {}, "event_id": 3}',
+    "an empty id": b'{"context": {}, "event_id": ""}',
+    "a long id": b'{"context": {}, "event_id": "' + b"x" * 257 + b'"}',
+    "an id with NUL": b'{"context": {}, "event_id": "a\\u0000"}',
+    "a name with NUL": b'{"context": {"a\\u0000": 1}}',
+    "a lone surrogate": b'{"context": {"a": "\\ud800"}}',
+    "unknown fields": b'{"context": {}, "contexts": {}}',
+    "activate as text": b'{"context": {}, "activate": "no"}',
+    "exclude as text": b'{"context": {}, "exclude": "music"}',
+    "an unknown action": b'{"context": {}, "exclude": ["opera"]}',
+    "an action that is not there": b'{"context": {}, "exclude": [7]}',
+    "every action excluded": b'{"context": {}, "exclude": [0, 1, 2]}',
+    "actions of its own": b'{"context": {}, "actions": [{"features": {}}]}',
+    "a flat name twice": b'{"context": {"a.b": 1, "a": {"b": 2}}}',
+    "nested deep": b'{"context": ' + b'{"a":' * 500 + b"1" + b"}" * 500 + b"}",
+    "nested deeper": b'{"context": ' + b"[" * 4900 + b"]" * 4900 + b"}",
+}
+
+
+def test_bodies_that_do_not_fit_are_refused(news, loop):
+    for name, body in BODIES.items():
+        answer = news.post("/decide", body)
+        assert (name, answer.status) == (name, 400)
+        assert answer.error
+    for body in ({"event_id": "e"}, {"value": 1}, {"event_id": "e", "value": "1"}, {"event_id": "e", "value": True}):
+        assert news.post("/reward", body).status == 400
+    assert news.post("/reward", b'{"event_id": "e", "value": NaN}').status == 400
+    assert news.post("/activate", {"event_id": ""}).status == 400
+    assert loop.status().position == 1  # the settings alone
+
+
+def test_bodies_are_json_and_say_so(news):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonish", ""):
+        answer = news.ask("POST", "/decide", json.dumps(GOOD).encode(), {"content-type": kind})
+        assert (answer.status, answer.json["error"]["code"]) == (415, "unsupported_media_type")
+    assert news.ask("POST", "/decide", None, {"content-length": "0"}).status == 415
+    kind = {"content-type": "Application/JSON; charset=utf-8"}
+    assert news.ask("POST", "/decide", json.dumps(GOOD).encode(), kind).status == 200
+
+
+def test_unknown_paths_and_methods(news):
+    for method, path in (("GET", "/decide"), ("PUT", "/reward"), ("DELETE", "/status"), ("POST", "/metrics")):
+        answer = news.ask(method, path)
+        assert (answer.status, answer.json["error"]["code"]) == (405, "method_not_allowed")
+        assert answer.headers["allow"] == ("POST" if path in ("/decide", "/reward") else "GET, HEAD")
+    for path in ("/decide/", "/nowhere", "/%00", "/../etc/passwd", "//", "/decide%2f", "/%ff"):
+        answer = news.get(path)
+        assert (path, answer.status, answer.json["error"]["code"]) == (path, 404, "not_found")
+
+
+def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
+    large = json.dumps({"context": {"a": "x" * 50_000}}).encode()
+    answer = news.post("/decide", large)
+    assert (answer.status, answer.json["error"]["code"]) == (413, "too_large")
+    with contextlib.closing(news.raw()) as raw:  # in chunks, without an end
+        raw.sendall(
+            b"POST /decide HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            for _ in range(400):
+                raw.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        assert raw.recv(100).startswith(b"HTTP/1.1 413 ")
+    with contextlib.closing(news.raw()) as raw:  # announced, and not sent before the server agrees
+        raw.sendall(
+            b"POST /decide HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n"
+            b"expect: 100-continue\r\n\r\n"
+        )
+        assert raw.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"GET /status HTTP/1.1\r\nhost: x\r\nlong: " + b"x" * 5000 + b"\r\n\r\n", 431, id="long header"),
+        pytest.param(b"GET /status HTTP/1.1\r\n" + b"a: b\r\n" * 2000, 431, id="headers without end"),
+        pytest.param(b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", 431, id="long path"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, id="TLS"),
+        pytest.param(b"HELLO\r\n\r\n", 400, id="another protocol"),
+        pytest.param(b"POST /decide HTTP/1.1\r\ncontent-length: -5\r\n\r\n", 400, id="negative length"),
+        pytest.param(
+            b"POST /decide HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n", 400, id="two lengths"
+        ),
+        pytest.param(b"GET /status HTTP/1.1\r\nhost: x\r\n", 408, id="headers that stop"),
+        pytest.param(
+            b"POST /decide HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+            408,
+            id="body that stops",
+        ),
+    ],
+)
+def test_what_is_not_a_request_gets_an_answer_and_an_end(news, sent, status):
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall(sent)
+        received = b"".join(iter(lambda: raw.recv(4096), b""))
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert set(json.loads(body)["error"]) == {"code", "message"}
+
+
+def test_clients_that_say_nothing_are_let_go(news):
+    with contextlib.closing(news.raw()) as raw:
+        assert raw.recv(1) == b""
+
+
+def test_clients_that_send_a_byte_now_and_then_are_let_go(news):
+    with contextlib.closing(news.raw()) as raw:
+        raw.settimeout(0.1)
+        received = b""
+        for byte in b"GET /" + b"a" * 10 * PATIENCE:
+            with contextlib.suppress(TimeoutError):
+                raw.sendall(bytes([byte]))
+                received = raw.recv(100)
+                break
+    assert received.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_connection_that_is_half_closed_gets_its_answer(news):
+    body = json.dumps(GOOD).encode()
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall(
+            b"POST /decide HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+            % len(body)
+            + body
+        )
+        raw.shutdown(socket.SHUT_WR)
+        assert b'"event_id":"good"' in b"".join(iter(lambda: raw.recv(4096), b""))
+
+
+def test_clients_that_leave_in_the_middle_harm_nobody(news, loop):
+    for _ in range(10):
+        with contextlib.closing(news.raw()) as raw:
+            raw.sendall(
+                b"POST /decide HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
+            )
+    assert news.post("/decide", GOOD).status == 200
+
+
+def test_clients_that_do_not_read_are_let_go(loop):
+    with threaded(loop, 4096, bounds=Bounds(reading=0.3)) as server, socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect(("127.0.0.1", server.port))
+        raw.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 60)
+        end = select.poll()
+        end.register(raw, 0)  # errors and hang-ups alone: there is something to read all the time
+        assert [event & select.POLLHUP for _, event in end.poll(1000 * PATIENCE)] == [select.POLLHUP]
+        assert server.get("/health/live").status == 200
+
+
+def test_requests_without_end_on_one_connection_are_not_kept(news):
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n" * 1000)
+        received = b""
+        with contextlib.suppress(ConnectionError):
+            received = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert b"more than 64 of them at once" in received
+    assert received.count(b"200 OK") <= 65
+
+
+def test_more_connections_than_allowed_are_refused(news):
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(contextlib.closing(news.raw())) for _ in range(30)]
+        answers = [raw.recv(20) for raw in opened]
+    assert answers.count(b"HTTP/1.1 503 Service") == 10
+
+
+def test_requests_on_one_connection_are_answered_in_order(news):
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall(
+            b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\nGET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        )
+        received = b"".join(iter(lambda: raw.recv(4096), b""))
+    assert received.index(b"200 OK") < received.index(b"404 Not Found")
+
+
+def test_overload_is_refused_and_everything_acknowledged_is_there(tmp_path):
+    with open_loop(tmp_path) as loop, threaded(loop, most_requests=2) as server:
+        codes: dict[str, int] = {}
+
+        def ask(first: int) -> None:
+            for number in range(first, first + 25):
+                answer = server.post("/decide", {"event_id": f"e{number}", "context": {"a": number}})
+                codes[f"e{number}"] = answer.status
+                if answer.status == 503:
+                    assert answer.headers["retry-after"] == "1"
+                    assert answer.json["error"]["code"] == "unavailable"
+
+        threads = [threading.Thread(target=ask, args=(100 * k,)) for k in range(12)]
+        for thread in threads:
+            thread.start()
+        healthy = [server.get(path).status for path in ("/health/live", "/health/ready", "/metrics") for _ in range(5)]
+        for thread in threads:
+            thread.join()
+        shed = server.metrics()["fastcb_http_shed_total"]
+        journal = {record.event_id for record in loop._worker.journal.read() if record.kind == "decision"}
+    assert set(healthy) == {200}
+    assert set(codes.values()) == {200, 503}
+    assert len(codes) == 300
+    assert shed == list(codes.values()).count(503)
+    assert journal == {name for name, code in codes.items() if code == 200}
