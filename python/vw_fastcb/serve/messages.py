@@ -117,6 +117,7 @@ class StatusAnswer(Struct, gc=False):
     counts: Annotated[dict[str, int], Meta(description="What has become of the records.")]
     bytes: Annotated[int, Meta(description="The size of the journal.")]
     problems: Annotated[list[str], Meta(description="Why the loop is not ready; empty where it is.")]
+    warnings: Annotated[list[str], Meta(description="What is wrong although the loop goes on.")]
     ready: bool
     settings: Annotated[dict[str, Any], Meta(description="The journal's settings.")]
 
