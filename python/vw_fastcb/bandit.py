@@ -301,8 +301,8 @@ class Bandit:
             >>> from vw_fastcb import Bandit
             >>> from vw_fastcb.oracles import FiniteClass
             >>> functions = np.array([[[0.1, 0.6], [0.7, 0.2]], [[0.6, 0.1], [0.2, 0.7]]])
-            >>> contexts = np.random.default_rng(0).integers(2, size=1000)
-            >>> runs = Bandit(FiniteClass(functions), 2, seed=0).simulate(contexts, contexts, n_shuffles=4)
+            >>> contexts = np.random.default_rng(0).integers(2, size=300)
+            >>> runs = Bandit(FiniteClass(functions), 2, seed=0).simulate(contexts, contexts, n_shuffles=2)
             >>> bool(runs.mean[-1] < 0.05)
             True
         """

@@ -29,7 +29,7 @@ def check(
 def test_refused_events_leave_no_trace(
     names: Sequence[str], tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    check(names, 200, 0, tmp_path, record_property)
+    check(names, 100, 0, tmp_path, record_property)
 
 
 @pytest.mark.slow

@@ -11,6 +11,9 @@ from vw_fastcb.learner import frames
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.oracles.protocol import checked_event
 
+# No sigmoid is 0 or 1, but beyond a logit of 37 rounding makes it 1, and then one loss of 0 would cost an infinity.
+_OPEN = (np.finfo(np.float64).tiny, np.nextafter(1.0, 0.0))
+
 
 class Logistic:
     """The engine's own oracles: losses sigmoid(<w, phi(x, a)>), learned by second order or by gradient descent.
@@ -56,7 +59,7 @@ class Logistic:
         shared, features = self._parts(context)
         # A frame or a sparse matrix of one row is a table already.
         table = shared if frames.is_frame(shared) or hasattr(shared, "tocsr") else [shared]
-        return np.asarray(np.clip(self._learner.predict_cost(table, features)[0], 0.0, 1.0))
+        return np.asarray(np.clip(self._learner.predict_cost(table, features)[0], *_OPEN))
 
     def learn(self, context: Any, action: int, loss: float, weight: float = 1.0) -> None:
         """Learns the loss of one action."""

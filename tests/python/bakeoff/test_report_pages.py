@@ -17,6 +17,8 @@ from vw_fastcb.bakeoff.grid import BUILT_IN, Grid
 from vw_fastcb.bakeoff.runner import Plan, run
 from vw_fastcb.bakeoff.store import Store, load_run
 
+# One of each kind: a picture of each rival is drawn, and drawing is what takes the time here.
+ALGORITHMS = ("FastCB.L", "SquareCB.L", "SquareCB.S", "epsilon-greedy", "Supervised.L", "FastCB.N", "greedy.N")
 FEW = {"gamma_scale": (10.0, 1000.0), "gamma_exponent": (0.5,), "mellowness": (0.1,), "epsilon": (0.05,)}
 
 
@@ -35,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         algorithm.with_values(
             **{key: FEW[key] for key in algorithm.parameters}, steps=(0.1, 1.0) if algorithm.steps else ()
         )
-        for algorithm in BUILT_IN.values()
+        for algorithm in map(BUILT_IN.__getitem__, ALGORITHMS)
     )
     plan = Plan(small_sets(), Grid("few", algorithms), repeats=2, shuffles=3)
     with Store(out / "results.sqlite") as store, Workers(jobs=2) as workers:
@@ -134,7 +136,7 @@ def test_the_ways_of_counting_agree_with_the_tables(folder):
     first = ways[ways["way"] == "tuned per set, all sets"].set_index("rival")
     table = pd.read_csv(folder / "report" / "tables" / "table_3_all_algorithms.csv")
     ours = table[table["row"] == "FastCB.L"].set_index("column")
-    assert len(first) == 9
+    assert set(first.index) == {name for name in ALGORITHMS if not name.startswith("Supervised")} - {"FastCB.L"}
     for rival in first.index:
         assert list(first.loc[rival, ["wins", "losses"]]) == list(ours.loc[rival, ["wins", "losses"]])
 

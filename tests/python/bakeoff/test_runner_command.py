@@ -81,11 +81,11 @@ def test_every_set_and_configuration_has_its_passes_and_the_curves_are_those_of_
     with Store(whole / FILE) as store:
         run = store.run()
     results, curves = run.results, run.curves
-    assert (results[results["shuffle"] == 0].groupby("dataset").size() == 51).all()
+    assert (results[results["shuffle"] == 0].groupby("dataset").size() == 58).all()
     assert set(run.datasets["name"]) == {"keel/iris", "keel/wine", "keel/tae", "keel/sonar"}
     assert curves["dataset"].nunique() == 3
     on_fresh = results[(results["shuffle"] > 0) & results["dataset"].isin(curves["dataset"])]
-    assert len(on_fresh) == len(curves) == 3 * 8 * 4
+    assert len(on_fresh) == len(curves) == 3 * 13 * 4
     for row in curves.merge(on_fresh).itertuples():
         losses = unpack(row.losses)
         assert len(losses) == row.rounds
