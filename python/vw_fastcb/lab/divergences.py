@@ -109,9 +109,8 @@ class Divergences:
         figure, (left, right) = picture.blank(
             self.title(),
             "Divergences between the true chance of a loss, f, and a prediction, y",
-            "H² is the squared Hellinger distance. Left: both axes are logarithmic. Right: at 1 the inequality of the "
-            "proof, discrimination ≤ 2 KL, would "
-            "be tight.",
+            "H²: squared Hellinger distance. Left: both axes logarithmic. Right: at 1, discrimination ≤ 2 KL would be "
+            "tight.",
             (f"From f = {truth:g}", "Triangular discrimination as a share of 2 KL"),
         )
         y = np.geomspace(1e-5, 0.9, 500)
@@ -134,8 +133,9 @@ class Divergences:
             ratio = self.candidate(f, y) / (2 * kl(f, y))
             right.plot(y, ratio, color=color, linewidth=2.2)
             at = int(ratio.argmax())
-            name, up = (f"f = {truth_of_line:g}" if truth_of_line < 0.01 else f"{truth_of_line:g}"), truth_of_line < 0.1
-            picture.label(right, name, (y[at], ratio[at]), color, shift=(0, 11 if up else -11), ha="center")
+            name = f"f = {truth_of_line:g}" if truth_of_line < 0.01 else f"{truth_of_line:g}"
+            up, ha = truth_of_line < 0.1, "right" if truth_of_line < 0.01 else "center"
+            picture.label(right, name, (y[at], ratio[at]), color, shift=(0, 11 if up else -11), ha=ha)
         right.axhline(1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
         picture.label(right, "the inequality of the proof", (y[0], 1), picture.GREY, shift=(0, -10))
         picture.logarithmic(right, y=False)
