@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,7 +29,8 @@ def bernoulli_triangular(truth: Array, y: Array) -> Array:
 
 def kl(truth: Array, y: Array) -> Array:
     """What log loss charges for predicting y."""
-    return np.asarray(truth * np.log(truth / y) + (1 - truth) * np.log1p((y - truth) / (1 - y)))
+    error = y - truth  # exact where the two are close, so that little is lost when the terms nearly cancel
+    return np.asarray(-truth * np.log1p(error / truth) - (1 - truth) * np.log1p(-error / (1 - truth)))
 
 
 def hellinger(truth: Array, y: Array) -> Array:
@@ -65,7 +67,7 @@ class Divergences:
             <= 1 + 1e-9,
             "squared Hellinger <= KL / 2": self.extremes["4 squared Hellinger / 2 KL"][1] <= 1 + 1e-9,
             "KL <= chi-squared": self.extremes["KL / chi-squared"][1] <= 1 + 1e-9,
-            "discrimination and Jensen-Shannon differ by a constant": 2 - 1e-9
+            "two-sided, it is 2 / log 2 to 4 times Jensen-Shannon": 2 / math.log(2) - 1e-9
             <= self.extremes["two-sided discrimination / Jensen-Shannon"][0]
             <= self.extremes["two-sided discrimination / Jensen-Shannon"][1]
             <= 4 + 1e-9,
@@ -84,7 +86,8 @@ class Divergences:
         square_least = self.extremes["squared error / discrimination"][0]
         low, high = self.extremes["two-sided discrimination / Jensen-Shannon"]
         return (
-            f"For truths and predictions from {shown(self.truths[0])} to {shown(self.truths[-1])}, the triangular "
+            f"For truths and predictions from {shown(self.truths[0])} to 1 - {shown(1 - self.truths[-1])}, the "
+            "triangular "
             f"discrimination (f - y)^2 / (f + y) is at most {most:.3f} of 2 KL: the constant 2 of the proof could be "
             f"{2 * most:.2f}. "
             f"It is at most {hellinger_most:.3f} of 4 times the squared Hellinger distance: that constant is tight. "
@@ -106,15 +109,15 @@ class Divergences:
         figure, (left, right) = picture.blank(
             self.title(),
             "Divergences between the true chance of a loss, f, and a prediction, y",
-            "Left: both axes are logarithmic. Right: at 1 the inequality of the proof, discrimination ≤ 2 KL, would "
-            "be tight.",
+            "H²: squared Hellinger distance. Left: both axes logarithmic. Right: at 1, discrimination ≤ 2 KL would be "
+            "tight.",
             (f"From f = {truth:g}", "Triangular discrimination as a share of 2 KL"),
         )
         y = np.geomspace(1e-5, 0.9, 500)
         y = y[np.abs(y / truth - 1) > 0.02]
         lines: tuple[tuple[str, Array, str, float], ...] = (
             ("2 KL", 2 * kl(np.array(truth), y), picture.THIRD, 9),
-            ("4 Hellinger²", 4 * hellinger(np.array(truth), y), picture.FOURTH, 9),
+            ("4 H²", 4 * hellinger(np.array(truth), y), picture.FOURTH, 9),
             ("triangular", self.candidate(np.array(truth), y), picture.FASTCB, -11),
             ("squared error", (y - truth) ** 2, picture.SQUARECB, -11),
         )
@@ -129,13 +132,10 @@ class Divergences:
             f = np.array(truth_of_line)
             ratio = self.candidate(f, y) / (2 * kl(f, y))
             right.plot(y, ratio, color=color, linewidth=2.2)
-            at = int(ratio.argmax()) if truth_of_line < 0.1 else int(np.abs(y - 0.02).argmin())
-            place = (y[at], ratio[at])
-            if truth_of_line < 0.1:
-                ha = "right" if truth_of_line < 0.01 else "left"
-                picture.label(right, f"f = {truth_of_line:g}", place, color, shift=(0, 11), ha=ha)
-            else:
-                picture.label(right, f"f = {truth_of_line:g}", place, color, shift=(8, -10))
+            at = int(ratio.argmax())
+            name = f"f = {truth_of_line:g}" if truth_of_line < 0.01 else f"{truth_of_line:g}"
+            up, ha = truth_of_line < 0.1, "right" if truth_of_line < 0.01 else "center"
+            picture.label(right, name, (y[at], ratio[at]), color, shift=(0, 11 if up else -11), ha=ha)
         right.axhline(1, color=picture.GREY, linewidth=1.6, linestyle=(0, (4, 2)))
         picture.label(right, "the inequality of the proof", (y[0], 1), picture.GREY, shift=(0, -10))
         picture.logarithmic(right, y=False)

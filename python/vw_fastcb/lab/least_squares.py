@@ -222,7 +222,12 @@ class LeastSquares:
         picture.label(left, "2⁻⁵/√n", (n[-1], float(lower_bound(n[-1:])[0])), picture.GREY, shift=(-6, -12), ha="right")
         left.plot(n, guarantee, color=picture.FASTCB, linewidth=2.6)
         picture.label(
-            left, "log loss: at most this", (n[middle], guarantee[middle]), picture.FASTCB, shift=(-12, -22), ha="right"
+            left,
+            "log loss: at most this",
+            (n[middle + 1], guarantee[middle + 1]),
+            picture.FASTCB,
+            shift=(-14, -20),
+            ha="right",
         )
         picture.logarithmic(left)
         for share, color, name, shift in (

@@ -184,8 +184,10 @@ class SmallLosses:
                 if means[-1] > 2 * means[0]:  # rising: below it, or above it, there is room
                     shift, ha = ((10, -16), "left") if name == "FastCB" else ((-10, 10), "right")
                     picture.label(axes, text, (places[middle], means[middle]), color, shift=shift, ha=ha)
+                elif axes is left:
+                    picture.label(axes, text, (places[0], means[0]), color, shift=(0, -16))
                 else:
-                    picture.label(axes, text, (places[0], means[0]), color, shift=(0, -16 if axes is left else 14))
+                    picture.label(axes, text, (places[-1], means[-1]), color, shift=(0, 14), ha="right")
             picture.logarithmic(axes)
             axes.set_ylim(None, 2.5 * limits.max())
         picture.name_axes(left, "Lstar, the loss of the best policy")
