@@ -51,8 +51,8 @@ threads each decide meanwhile, over 10 actions with 21 features, and swap the mo
 The mean size in MB in each tenth of the swaps, for each decider: {"; ".join(str(one) for one in found["megabytes"])}.
 At first models grow, as they see new features, and so does the memory that the allocator keeps.
 
-Any request that fails, any probability that differs, or memory that grows by more than 5% after that would have stopped the run
-before this report.
+Any request that fails, any probability that differs, or memory that grows by more than 5% after that would have stopped
+the run before this report.
 """)
     print(f"See {given.report}")
 
