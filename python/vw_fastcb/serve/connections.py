@@ -6,6 +6,8 @@ uvicorn bounds none of these. A client that sends a byte now and then, or never 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -118,13 +120,20 @@ class Connection(HttpToolsProtocol):
     def sweep(self, now: float) -> None:
         """Ends the connection if the client took too long."""
         if self._paused is not None and now - self._paused > self.bounds.reading:
-            self.transport.abort()
+            self._drop()
         elif self._begun is not None and now - self._begun > self.bounds.arrival and not self.flow.read_paused:
             is_answered = self.cycle is not None and (self.cycle.response_started or self.cycle.response_complete)
             if self._head == 0 or (self._head < 0 and is_answered):
                 self.transport.close()
             else:
                 self._refuse(408, f"the request did not arrive within {self.bounds.arrival:g} seconds.")
+
+    def _drop(self) -> None:
+        """Ends the connection at once; the kernel does not keep what the client has not read, either."""
+        own = self.transport.get_extra_info("socket")
+        if own is not None:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def _refuse_headers(self) -> None:
         self._refuse(431, f"the headers have more than {self.bounds.header_bytes} bytes; expected fewer.")

@@ -170,14 +170,3 @@ def threaded(loop: Loop, buffer: int | None = None, **options: Any) -> Iterator[
     assert not thread.is_alive()
     if failures:
         raise failures[0]
-
-
-def refused(*options: object) -> str:
-    """Why `fastcb serve` does not start, as one line."""
-    words = [str(one) for one in options]
-    result = subprocess.run(
-        [sys.executable, FASTCB, "serve", *words], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert result.returncode != 0
-    assert "Traceback" not in result.stderr
-    return " ".join(result.stderr.replace("│", " ").split())
