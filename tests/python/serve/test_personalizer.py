@@ -19,6 +19,8 @@ from vw_fastcb import Loop
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
 
+pytestmark = pytest.mark.slow  # many real processes; they are being finished
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from azure.cognitiveservices.personalizer import PersonalizerClient as OldClient
