@@ -146,11 +146,11 @@ def test_ctrl_c_ends_it_politely(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509, this test has no threads
     )
     threads = Path(f"/proc/{process.pid}/task")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(list(threads.iterdir())) < 3 and time.monotonic() < deadline:  # itself, the live line, a pass
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert out == ""
     assert "Stopped. Nothing was saved." in err
