@@ -161,9 +161,12 @@ class Search:
             self._found.append(found.x)
 
     def worst(self, actions: int, ratio: Ratio) -> Worst:
-        """The largest ratio that Nelder and Mead's method reaches from the best of all points that were ever found."""
+        """The largest ratio that Nelder and Mead's method reaches from the best of all points that were ever found.
+
+        It also begins where the last question ended, so that a chain of questions can follow a maximum as it moves.
+        """
         points = np.array(self._found)
-        promising = points[np.argsort(-self._ratios(actions, ratio, points))[: self._starts]]
+        promising = points[[*np.argsort(-self._ratios(actions, ratio, points))[: self._starts], -1]]
         searches = [
             minimize(
                 lambda point: -float(self._ratios(actions, ratio, point[None])[0]),
@@ -303,7 +306,7 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
         quick: Fewer numbers of actions and shorter searches.
         rule: The allocation for losses; another one shows that the inequality depends on it.
     """
-    many, starts, steps = ((2, 5), 1, 60) if quick else ((2, 3, 5, 10, 20, 50), 4, 400)
+    many, starts, steps, links = ((2, 5), 1, 60, 2) if quick else ((2, 3, 5, 10, 20, 50), 4, 400, 6)
     drawn = (many[0], many[-1])
     proportions = np.tan(np.linspace(0.02, 0.98, 2 if quick else 15) * math.pi / 2)
     both = inequalities(rule)
@@ -321,15 +324,19 @@ def compute(seed: int = 0, quick: bool = False, *, rule: Rule = allocation.rewei
         # Only now, so that each question has the answers to all others to begin with, and a second time for the first.
         for _ in range(2):
             worst |= {(one.name, actions): search.worst(actions, questions[0]) for actions in many}
-            for actions in many:  # about where either constant is least, beside the paper's other one
-                search.worst(actions, scaled(1, one.error))
-                search.worst(actions, scaled(one.bias, 1))
-            least_bias[one.name] = max(search.worst(actions, questions[1]).ratio for actions in many)
-            least_error[one.name] = max(search.worst(actions, questions[2]).ratio for actions in many)
             for actions in drawn:
                 shrunk = [search.worst(actions, scaled(proportion, 1)).ratio for proportion in proportions]
                 frontier[one.name, actions] = np.column_stack([proportions * shrunk, shrunk])
+        least_bias[one.name] = max(_least(search, actions, one, of_bias=True, links=links) for actions in many)
+        least_error[one.name] = max(_least(search, actions, one, of_bias=False, links=links) for actions in many)
     return PerRound(both, worst, least_bias, least_error, frontier)
+
+
+def _least(search: Search, actions: int, one: Inequality, *, of_bias: bool, links: int) -> float:
+    """The least constant of one term beside the paper's of the other, approached from where both are 1."""
+    for other in np.geomspace(1, one.error if of_bias else one.bias, links):
+        search.worst(actions, scaled(1, other) if of_bias else scaled(other, 1))
+    return search.worst(actions, bias_alone(one.error) if of_bias else error_alone(one.bias)).ratio
 
 
 def _three(values: Sequence[float]) -> str:
