@@ -121,7 +121,7 @@ $(SANITIZE)/.installed: $(SOURCES)
 	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Sanitize \
 	  --config-settings=cmake.define.CMAKE_C_FLAGS='$(SANITIZE_FLAGS)' \
 	  --config-settings=cmake.define.CMAKE_CXX_FLAGS='$(SANITIZE_FLAGS)'
-	$(SANITIZE)/bin/python -m pip install --quiet pytest pytest-xdist psutil hypothesis scipy
+	$(SANITIZE)/bin/python -m pip install --quiet hypothesis psutil pytest pytest-xdist scikit-learn
 	touch $@
 
 $(SANITIZE)/reports.so: tests/cpp/undefined_reports.cc $(SANITIZE)/.installed
