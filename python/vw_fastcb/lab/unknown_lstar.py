@@ -70,8 +70,8 @@ class UnknownLstar:
             f"{shown(saved)} times as large. "
             "But no theorem covers the default, and some runs settle on the wrong action for long: the worst has "
             f"{shown(self.stuck())} times the regret of the worst run with epochs on the same problem. (Our first "
-            "claim was that the default's regret grows faster with Lstar. A run refuted it, and this one about the worst "
-            "runs took its place.) Epochs are for those who want the guarantee."
+            "claim was that the default's regret grows faster with Lstar. A run refuted it, and this one about the "
+            "worst runs took its place.) Epochs are for those who want the guarantee."
         )
 
     def table(self) -> Table:
