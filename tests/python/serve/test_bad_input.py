@@ -14,8 +14,6 @@ from loop.support import open_loop
 from serve.servers import PATIENCE, threaded
 from vw_fastcb.serve.connections import Bounds
 
-pytestmark = pytest.mark.slow  # many real processes; they are being finished
-
 GOOD = {"event_id": "good", "context": {"user": "Tom"}}
 
 

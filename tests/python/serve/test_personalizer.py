@@ -19,8 +19,6 @@ from vw_fastcb import Loop
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
 
-pytestmark = pytest.mark.slow  # many real processes; they are being finished
-
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from azure.cognitiveservices.personalizer import PersonalizerClient as OldClient
@@ -246,6 +244,7 @@ def test_a_reward_that_the_client_repeats_counts_once(loop):
     assert loop.status().counts["rewards"] == 1
 
 
+@pytest.mark.slow
 def test_under_overload_the_beta_client_tries_again(loop):
     with threaded(loop, most_requests=1) as server:
         client = Beta(server.url, retry_backoff_factor=0.02, retry_total=20, retry_status=20)

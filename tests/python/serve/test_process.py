@@ -24,8 +24,6 @@ from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.serve.server import Options, listen, read_tokens
 
-pytestmark = pytest.mark.slow  # many real processes; they are being finished
-
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
