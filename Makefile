@@ -72,7 +72,8 @@ sanitized = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(CURDIR)/$(SANIT
 sanitize: $(SANITIZE)/.installed $(SANITIZE)/reports.so  ## twins, bad events and damaged models under the sanitizers
 	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	$(sanitized) $(SANITIZE)/bin/python -m pytest tests/python/test_twins.py tests/python/test_refused_events.py \
-	  tests/python/test_bad_*.py tests/python/test_damaged_models.py tests/python/test_saving.py -k 'not memory_flat'; failed=$$?; \
+	  tests/python/test_bad_*.py tests/python/test_damaged_models.py tests/python/test_saving.py \
+	  tests/python/test_newton.py tests/python/test_epochs.py tests/python/test_allocation.py tests/python/test_flags.py -k 'not memory_flat'; failed=$$?; \
 	  cat $(REPORTS)/* 2>/dev/null && echo "The sanitizers' reports above are in $(REPORTS)" && exit 1; exit $$failed
 
 clean:  ## remove what was built here (VW's core stays in the user's cache)
@@ -120,7 +121,7 @@ $(SANITIZE)/.installed: $(SOURCES)
 	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Sanitize \
 	  --config-settings=cmake.define.CMAKE_C_FLAGS='$(SANITIZE_FLAGS)' \
 	  --config-settings=cmake.define.CMAKE_CXX_FLAGS='$(SANITIZE_FLAGS)'
-	$(SANITIZE)/bin/python -m pip install --quiet pytest pytest-xdist psutil
+	$(SANITIZE)/bin/python -m pip install --quiet hypothesis psutil pytest pytest-xdist scikit-learn
 	touch $@
 
 $(SANITIZE)/reports.so: tests/cpp/undefined_reports.cc $(SANITIZE)/.installed

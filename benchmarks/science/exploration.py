@@ -16,6 +16,7 @@ RULES: dict[str, dict[str, Any]] = {
     "FastCB": {},
     "FastCB, epochs": {"vw_args": "--fastcb_gamma epochs"},
     "FastCB, small rewards": {"objective": "reward"},
+    "FastCB, small losses or rewards": {"objective": "both"},
     "SquareCB's rule": {"allocation": "igw"},
     "greedy": GREEDY,
     "epsilon-greedy, 0.05": {**GREEDY, "epsilon": 0.05},
@@ -43,13 +44,15 @@ def main() -> None:
     made = {world: [make(np.random.default_rng(seed)) for seed in range(seeds)] for world, make in WORLDS.items()}
     for oracle, of_oracle in ORACLES.items():
         for rule, of_rule in RULES.items():
+            flags = " ".join(part["vw_args"] for part in (of_oracle, of_rule) if "vw_args" in part)
+            settings = {**of_oracle, **of_rule, "vw_args": flags}
+            if "epochs" in flags and "learning_rate" in settings:
+                continue  # no bound on the regret of gd is known
             cells = []
             for worlds in made.values():
                 regrets = [
                     one.regret(
-                        FastCB(one.costs.shape[1], seed=seed, **of_oracle, **of_rule)
-                        .simulate(one.contexts, one.costs)
-                        .actions[0]
+                        FastCB(one.costs.shape[1], seed=seed, **settings).simulate(one.contexts, one.costs).actions[0]
                     )
                     for seed, one in enumerate(worlds)
                 ]

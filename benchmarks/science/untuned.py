@@ -30,6 +30,7 @@ NEWTON = "--fastcb_oracle newton"
 GREEDY = "--gamma_scale 1e12 --gamma_exponent 0"
 UNTUNED = {
     "FastCB.N": NEWTON,
+    "FastCB.N, small losses or rewards": f"{NEWTON} --fastcb_objective both",
     "SquareCB.N": f"{NEWTON} --fastcb_allocation igw",
     "greedy.N": f"{NEWTON} {GREEDY}",
     "FastCB.N, gamma 10 t^0.5": f"{NEWTON} --gamma_scale 10 --gamma_exponent 0.5",

@@ -55,7 +55,7 @@ void sigmoids_of_lanes(const float* logits, double* probabilities)
   std::memcpy(probabilities, &result, sizeof(result));
 }
 
-// The form that the three rules share: action a gets weight / (count * weight + gamma * gap_a), the best one the rest.
+// The form that the rules share: action a gets weight / (count * weight + gamma * gap_a), the best one the rest.
 // An action tied with the best has gap 0 and gets 1/count, even if the formula would be 0/0 (weight 0) or infinity * 0
 // (unbounded gamma).
 template <typename Gap>
@@ -127,6 +127,15 @@ void reweighted_igw_rewards(const double* rewards, size_t count, double gamma, d
   const size_t best = static_cast<size_t>(std::max_element(rewards, rewards + count) - rewards);
   const double highest = rewards[best];
   inverse_gap_weighting(count, best, highest, gamma, [=](size_t a) { return highest - rewards[a]; }, pmf);
+}
+
+void reweighted_igw_both(const double* losses, size_t count, double gamma, double* pmf)
+{
+  if (count == 0) { return; }
+  const size_t best = static_cast<size_t>(std::min_element(losses, losses + count) - losses);
+  const double lowest = losses[best];
+  const double weight = std::min(lowest, 1. - lowest);
+  inverse_gap_weighting(count, best, weight, gamma, [=](size_t a) { return losses[a] - lowest; }, pmf);
 }
 
 void enforce_floor(double* pmf, size_t count, double epsilon)

@@ -4,6 +4,7 @@
 //   reweighted_igw          FastCB, Foster and Krishnamurthy (2021), https://arxiv.org/abs/2107.02237, Algorithm 1
 //   igw                     SquareCB, Foster and Rakhlin (2020), https://arxiv.org/abs/2002.04926
 //   reweighted_igw_rewards  FastCB's extension to small rewards
+//   reweighted_igw_both     ours: in each round, the one of the two whose best prediction is smaller
 //
 // Every function writes a pmf for any finite input in [0,1] and any gamma in [0, infinity]: entries are in [0,1] and
 // sum to one up to rounding. Two actions with equal predictions get equal probability, whatever gamma is, except for
@@ -39,6 +40,12 @@ void igw(const double* losses, size_t count, double gamma, double* pmf);
 
 // p_a = y_b / (A y_b + gamma (y_b - y_a)) with b = argmax y. `rewards` and `pmf` may be the same array.
 void reweighted_igw_rewards(const double* rewards, size_t count, double gamma, double* pmf);
+
+// p_a = w / (A w + gamma (y_a - y_b)) with b = argmin y and w = min(y_b, 1 - y_b): where the best action costs at most
+// one half this is reweighted_igw, elsewhere reweighted_igw_rewards of 1 - y. Every round satisfies the inequality of
+// its own rule, so what is summed over rounds is the loss of some and the reward of the others, whichever is smaller.
+// `losses` and `pmf` may be the same array.
+void reweighted_igw_both(const double* losses, size_t count, double gamma, double* pmf);
 
 // Raises every entry to at least epsilon / count and takes the mass from what the others have above that floor, in
 // proportion. Leaves a pmf that already respects the floor as it is (up to rounding).

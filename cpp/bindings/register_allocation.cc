@@ -37,6 +37,7 @@ void register_allocation(py::module_& module)
 {
   module.def("reweighted_igw", &allocate_rows<reweighted_igw>, py::arg("losses"), py::arg("gammas"));
   module.def("igw", &allocate_rows<igw>, py::arg("losses"), py::arg("gammas"));
+  module.def("reweighted_igw_both", &allocate_rows<reweighted_igw_both>, py::arg("losses"), py::arg("gammas"));
   module.def("reweighted_igw_rewards", &allocate_rows<reweighted_igw_rewards>, py::arg("rewards"), py::arg("gammas"));
 }
 }  // namespace vw_fastcb

@@ -48,10 +48,10 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
       .add(make_option("fastcb_objective", _objective)
               .keep()
               .default_value("loss")
-              .one_of({"loss", "reward"})
-              .help("Adapt to small losses (the best action costs little) or to small rewards (even the best action "
-                    "earns "
-                    "little)"))
+              .one_of({"loss", "reward", "both"})
+              .help(
+                  "Adapt to small losses (the best action costs little), to small rewards (even the best action earns "
+                  "little), or in every event to whichever is smaller"))
       .add(make_option("fastcb_allocation", _allocation)
               .keep()
               .allow_override()
@@ -184,6 +184,10 @@ void fastcb_options::check_values(const options_i& options) const
     require(!epochs() || !options.was_supplied(flag),
         std::string("--") + flag + " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
   }
+  require(!epochs() || !for_both(),
+      "--fastcb_gamma epochs follows the learner's loss or its reward, not both. Give --fastcb_objective loss or "
+      "reward, "
+      "or leave --fastcb_gamma out.");
   require(epochs() || !options.was_supplied("fastcb_regret"),
       "--fastcb_regret is a flag of --fastcb_gamma epochs. Give both, or neither.");
   require(std::isfinite(_regret) && _regret >= 0.f,

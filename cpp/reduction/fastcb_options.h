@@ -20,6 +20,7 @@ struct fastcb_options
   double max_cost() const { return _max_cost; }
   double epsilon() const { return _epsilon; }
   bool for_rewards() const { return _objective == "reward"; }
+  bool for_both() const { return _objective == "both"; }
   bool plain_igw() const { return _allocation == "igw"; }
   bool second_order() const { return _oracle == "newton"; }
   bool epochs() const { return _gamma == "epochs"; }

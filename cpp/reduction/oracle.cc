@@ -108,6 +108,7 @@ oracle::oracle(const fastcb_options& options, VW::workspace& all)
     , _capacity(options.capacity())
     , _memory(options.memory())
     , _for_rewards(options.for_rewards())
+    , _for_both(options.for_both())
     , _plain_igw(options.plain_igw())
 {
 }
@@ -439,6 +440,7 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
   }
   else if (_plain_igw) { igw(_predictions.data(), count, greediness, pmf.data()); }
   else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, greediness, pmf.data()); }
+  else if (_for_both) { reweighted_igw_both(_predictions.data(), count, greediness, pmf.data()); }
   else { reweighted_igw(_predictions.data(), count, greediness, pmf.data()); }
   enforce_floor(pmf.data(), count, _epsilon);
 }

@@ -159,6 +159,7 @@ private:
   size_t _capacity;
   double _memory;
   bool _for_rewards;
+  bool _for_both;
   bool _plain_igw;
   uint64_t _events = 0;
   double _loss = 0.;  // of the learned events, in [0,1] each; the reward, where the regressor predicts rewards

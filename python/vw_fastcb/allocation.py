@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vw_fastcb import _engine
 
-__all__ = ["igw", "reweighted_igw", "reweighted_igw_rewards"]
+__all__ = ["igw", "reweighted_igw", "reweighted_igw_both", "reweighted_igw_rewards"]
 
 _Rule = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -36,6 +36,15 @@ def igw(losses: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
 def reweighted_igw_rewards(rewards: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     """FastCB's rule for small rewards: p_a = y_b / (A y_b + gamma (y_b - y_a)) for all but b = argmax y."""
     return _allocate(_engine.reweighted_igw_rewards, "rewards", rewards, gamma)
+
+
+def reweighted_igw_both(losses: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """For small losses and small rewards: p_a = w / (A w + gamma (y_a - y_b)), b = argmin y, w = min(y_b, 1 - y_b).
+
+    Where the best action's loss is at most one half this is `reweighted_igw`, elsewhere `reweighted_igw_rewards` of
+    1 - y.
+    """
+    return _allocate(_engine.reweighted_igw_both, "losses", losses, gamma)
 
 
 def _allocate(rule: _Rule, name: str, predictions: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:

@@ -34,11 +34,21 @@ _Rule = Callable[[_Array, float], _Array]
 _MAGIC = b"vw-fastcb bandit 1\n"
 _DIGEST = 32
 
-# Of predicted losses, and of predicted rewards.
-_RULES: dict[str, tuple[_Rule, _Rule]] = {
-    "fastcb": (allocation.reweighted_igw, allocation.reweighted_igw_rewards),
-    "squarecb": (allocation.igw, lambda rewards, gamma: allocation.igw(1 - rewards, gamma)),
-    "greedy": (allocation.igw, lambda rewards, gamma: allocation.igw(1 - rewards, gamma)),
+
+def _igw_of_rewards(rewards: _Array, gamma: float) -> _Array:
+    return allocation.igw(1 - rewards, gamma)
+
+
+# By objective: the oracle predicts rewards with "reward", and losses otherwise.
+_PLAIN: dict[str, _Rule] = {"loss": allocation.igw, "reward": _igw_of_rewards, "both": allocation.igw}
+_RULES: dict[str, dict[str, _Rule]] = {
+    "fastcb": {
+        "loss": allocation.reweighted_igw,
+        "reward": allocation.reweighted_igw_rewards,
+        "both": allocation.reweighted_igw_both,
+    },
+    "squarecb": _PLAIN,
+    "greedy": _PLAIN,
 }
 
 
@@ -57,8 +67,9 @@ class Bandit:
         reward_range: Instead of `cost_range`: the bandit then takes and predicts rewards.
         rule: "fastcb" is the paper's allocation, "squarecb" that of SquareCB. "greedy" takes the action that is
             predicted to be best; of equal ones, one by chance.
-        objective: "loss" adapts to small losses, "reward" to small rewards: the oracle then predicts and learns rewards
-            in [0, 1].
+        objective: "loss" adapts to small losses, "both" to small losses and small rewards, whichever is smaller. So
+            does "reward" to small rewards: the oracle then predicts and learns rewards in [0, 1]. "loss" unless given,
+            and "both" with `reward_range`.
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events: the larger, the greedier. 50 and 0.4
             unless given. An exponent of 0 keeps gamma constant, as in the paper's theorem.
         gamma_exponent: See `gamma_scale`.
@@ -95,7 +106,7 @@ class Bandit:
         cost_range: tuple[float, float] | None = None,
         reward_range: tuple[float, float] | None = None,
         rule: Literal["fastcb", "squarecb", "greedy"] = "fastcb",
-        objective: Literal["loss", "reward"] = "loss",
+        objective: Literal["loss", "reward", "both"] | None = None,
         gamma_scale: float | None = None,
         gamma_exponent: float | None = None,
         epsilon: float = 0.0,
@@ -416,7 +427,7 @@ class Bandit:
         return bandit
 
     def __repr__(self) -> str:
-        defaults = {"rule": "fastcb", "objective": "loss", "epsilon": 0.0}
+        defaults = {"rule": "fastcb", "objective": None, "epsilon": 0.0}
         said = [f", {name}={value!r}" for name, value in self._params.items() if value != defaults.get(name)]
         return f"{type(self).__name__}({self.oracle!r}{''.join(said)})"
 
@@ -447,7 +458,7 @@ class Bandit:
         return predicted
 
     def _pmf(self, predicted: _Array, gamma: float, excluded: list[int] | None) -> _Array:
-        rule = _RULES[self._rule][self._settings.objective == "reward"]
+        rule = _RULES[self._rule][self._settings.objective]
         if not excluded:
             return _with_floor(rule(predicted, gamma), self._settings.epsilon)
         allowed = np.ones(len(predicted), dtype=bool)

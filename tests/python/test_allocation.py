@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from properties import examples
 from vw_fastcb import allocation
 
-RULES = [allocation.reweighted_igw, allocation.igw, allocation.reweighted_igw_rewards]
+RULES = [allocation.reweighted_igw, allocation.igw, allocation.reweighted_igw_rewards, allocation.reweighted_igw_both]
 Array = NDArray[np.float64]
 
 
@@ -87,6 +87,17 @@ def test_edges_the_formula_leaves_open(rule):
     np.testing.assert_allclose(rule([0.5] * 5, 1e9), [0.2] * 5)
     np.testing.assert_allclose(rule([0.0, 0.0, 0.0, 0.0], 7), [0.25] * 4)
     np.testing.assert_allclose(rule([0.5] * 5, np.inf), [0.2] * 5)
+
+
+def test_the_rule_for_both_is_that_for_losses_up_to_one_half_and_that_for_rewards_above():
+    rng = np.random.default_rng(8)
+    losses, gamma = rng.random((2000, 6)) ** rng.choice([0.2, 1, 3], (2000, 1)), rng.uniform(0, 200, 2000)
+    small = losses.min(axis=1) <= 0.5
+    assert 100 < small.sum() < 1900
+    pmf = allocation.reweighted_igw_both(losses, gamma)
+    np.testing.assert_array_equal(pmf[small], allocation.reweighted_igw(losses[small], gamma[small]))
+    rewards = allocation.reweighted_igw_rewards(1 - losses[~small], gamma[~small])
+    np.testing.assert_allclose(pmf[~small], rewards, rtol=1e-12, atol=1e-15)
 
 
 def test_best_action_with_prediction_zero_leaves_nothing_to_worse_ones():

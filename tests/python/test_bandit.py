@@ -48,6 +48,7 @@ def finite(**settings) -> Bandit:
     [
         ("fastcb", "loss", lambda y: allocation.reweighted_igw(y, 30)),
         ("fastcb", "reward", lambda y: allocation.reweighted_igw_rewards(y, 30)),
+        ("fastcb", "both", lambda y: allocation.reweighted_igw_both(y, 30)),
         ("squarecb", "loss", lambda y: allocation.igw(y, 30)),
         ("squarecb", "reward", lambda y: allocation.igw(1 - y, 30)),
         ("greedy", "loss", lambda y: np.eye(3)[y.argmin()]),
@@ -60,8 +61,8 @@ def test_each_rule_is_its_allocation(rule, objective, expected):
     decision = bandit.decide(y)
     np.testing.assert_array_equal(decision.pmf, expected(y))
     assert decision.gamma == (np.inf if rule == "greedy" else 30)
-    np.testing.assert_allclose(decision.predicted, y if objective == "loss" else 1 - y)
-    assert bandit.predict([y]) == [1 if objective == "loss" else 2]
+    np.testing.assert_allclose(decision.predicted, 1 - y if objective == "reward" else y)
+    assert bandit.predict([y]) == [2 if objective == "reward" else 1]
     np.testing.assert_array_equal(bandit.predict_proba([y])[0], decision.pmf)
 
 
@@ -238,7 +239,7 @@ def test_predictions_of_a_foreign_oracle_are_checked():
     ("settings", "error", "message"),
     [
         ({"rule": "ucb"}, ValueError, "rule is 'ucb'; expected one of 'fastcb', 'squarecb', 'greedy'"),
-        ({"objective": "both"}, ValueError, "objective is 'both'"),
+        ({"objective": "profit"}, ValueError, "objective is 'profit'"),
         ({"n_actions": 0}, ValueError, "n_actions is 0"),
         ({"gamma_scale": -1}, ValueError, "gamma_scale is -1"),
         ({"epsilon": 2}, ValueError, "epsilon is 2"),

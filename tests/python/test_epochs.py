@@ -82,6 +82,10 @@ def test_losses_of_merged_models_add_up(has_base, tmp_path):
     [
         (EPOCHS, "--fastcb_gamma epochs needs a bound on the regressor's regret"),
         (f"{EPOCHS} --fastcb_regret -1", "--fastcb_regret is -1; it must be a finite number above 0"),
+        (
+            f"{EPOCHS} --fastcb_regret 3 --fastcb_objective both",
+            "epochs follows the learner's loss or its reward, not both",
+        ),
         ("--fastcb_regret 3", "--fastcb_regret is a flag of --fastcb_gamma epochs. Give both, or neither."),
         (f"{EPOCHS} --fastcb_regret 3 --gamma_scale 10", "--gamma_scale is a flag of --fastcb_gamma power"),
         (f"{EPOCHS} --fastcb_regret 3 --gamma_exponent 1", "--gamma_exponent is a flag of --fastcb_gamma power"),

@@ -87,6 +87,7 @@ FORMULAS: dict[str, tuple[float, float, Callable[[Event], float], Rule]] = {
     "--gamma_scale 3 --gamma_exponent 1": (3, 1, cost, allocation.reweighted_igw),
     "--fastcb_allocation igw": (10, 0.5, cost, allocation.igw),
     "--fastcb_objective reward": (10, 0.5, reward, allocation.reweighted_igw_rewards),
+    "--fastcb_objective both": (10, 0.5, cost, allocation.reweighted_igw_both),
     "--fastcb_objective reward --fastcb_allocation igw --gamma_scale 50": (50, 0.5, reward, igw_on_rewards),
     "--fastcb_objective loss --fastcb_allocation reweighted --fastcb_gamma power": (
         10,
@@ -129,7 +130,9 @@ def test_costs_on_a_declared_range_equal_unit_costs(door, low, high):
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 1])
-@pytest.mark.parametrize("flags", ["", "--fastcb_allocation igw", "--fastcb_objective reward"])
+@pytest.mark.parametrize(
+    "flags", ["", "--fastcb_allocation igw", "--fastcb_objective reward", "--fastcb_objective both"]
+)
 def test_epsilon_is_a_floor_under_every_action(door, epsilon, flags):
     free = pmfs(trained(door, f"--gamma_scale 1000 {flags}"), door)
     floored = pmfs(trained(door, f"--gamma_scale 1000 {flags} --epsilon {epsilon}"), door)
@@ -335,7 +338,7 @@ HELP_OF_FLAGS = {
     "--gamma_exponent": "Exponent of FastCB's greediness",
     "--cb_min_cost": "Lowest possible cost",
     "--cb_max_cost": "Highest possible cost",
-    "--fastcb_objective": "choices {loss, reward}",
+    "--fastcb_objective": "choices {both, loss, reward}",
     "--fastcb_allocation": "choices {igw, reweighted}",
     "--fastcb_gamma": "Schedule of gamma",
     "--fastcb_regret": "With --fastcb_gamma epochs",

@@ -64,7 +64,7 @@ def test_action_features_in_any_form(rng):
 
 def test_rewards_are_the_mirror_of_costs(rng):
     contexts, actions, values = rng.random((200, 4)), rng.integers(3, size=200), rng.random(200)
-    costs = FastCB(3, cost_range=(-5, 0)).partial_fit(contexts, actions, -5 * values)
+    costs = FastCB(3, cost_range=(-5, 0), objective="both").partial_fit(contexts, actions, -5 * values)
     rewards = FastCB(3, reward_range=(0, 5)).partial_fit(contexts, actions, 5 * values)
     np.testing.assert_array_equal(costs.predict_proba(contexts), rewards.predict_proba(contexts))
     np.testing.assert_allclose(costs.predict_cost(contexts), -rewards.predict_reward(contexts))
@@ -73,6 +73,26 @@ def test_rewards_are_the_mirror_of_costs(rng):
     rewards.learn(decision, reward=3.0)
     with pytest.raises(TypeError, match="cost= was given; expected reward="):
         rewards.learn(decision, cost=3.0)
+
+
+def test_rewards_adapt_to_whichever_is_smaller_and_costs_to_small_losses_unless_told(tmp_path):
+    for settings, meant in (({"reward_range": (0, 1)}, "both"), ({"cost_range": (0, 1)}, "loss")):
+        contexts, values = (
+            np.ones((40, 1)),
+            np.tile([0.9, 0.8], 20),
+        )  # the best reward is large, the best cost not small
+        learners = {
+            objective: FastCB(2, objective=objective, **settings).partial_fit(contexts, [0, 1] * 20, values)
+            for objective in (None, "loss", "reward", "both")
+        }
+        pmfs = {objective: learner.predict_proba([[1.0]])[0] for objective, learner in learners.items()}
+        np.testing.assert_array_equal(pmfs[None], pmfs[meant])
+        assert np.abs(pmfs["loss"] - pmfs["reward"]).max() > 0.01
+        learners[None].save(tmp_path / "model")
+        assert FastCB.load(tmp_path / "model").get_params() == {
+            **learners[None].get_params(),
+            **{"bits": 18, "gamma_scale": 50.0, "gamma_exponent": 0.4, "interactions": ()},
+        }
 
 
 def test_an_event_id_fixes_the_draw():

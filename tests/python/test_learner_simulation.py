@@ -31,7 +31,7 @@ def test_costs_and_right_actions_say_the_same(rng):
     contexts = rng.random((200, 3))
     labels = contexts.argmax(axis=1)
     costs = 1.0 - np.eye(3)[labels]
-    bandit = FastCB(3, seed=2)
+    bandit = FastCB(3, seed=2, objective="both")
     by_label, by_cost = bandit.simulate(contexts, labels), bandit.simulate(contexts, costs)
     np.testing.assert_array_equal(by_label.actions, by_cost.actions)
     np.testing.assert_array_equal(by_label.costs, by_cost.costs)

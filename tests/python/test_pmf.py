@@ -14,6 +14,7 @@ from vw_fastcb import Workspace
 RULES = [
     "",
     "--fastcb_objective reward",
+    "--fastcb_objective both",
     "--fastcb_allocation igw",
     "--fastcb_objective reward --fastcb_allocation igw",
 ]

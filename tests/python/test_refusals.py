@@ -215,7 +215,7 @@ BAD_VALUES = [
     ("--cb_min_cost 1 --cb_max_cost 0", "--cb_min_cost is 1"),
     ("--cb_min_cost 1", "--cb_max_cost is 1"),
     ("--cb_max_cost -3", "--cb_max_cost is -3"),
-    ("--fastcb_objective profit", "--fastcb_objective. Please select from {loss, reward}"),
+    ("--fastcb_objective profit", "--fastcb_objective. Please select from {both, loss, reward}"),
     ("--fastcb_allocation softmax", "--fastcb_allocation. Please select from {igw, reweighted}"),
     ("--fastcb_gamma linear", "--fastcb_gamma. Please select from {epochs, power}"),
     # VW reads numbers before a reduction sees them; its message names the value.

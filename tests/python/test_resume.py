@@ -61,6 +61,7 @@ VARIANTS = [
     "--coin --nn 2",
     "--ftrl --nn 2",
     "--fastcb_objective reward",
+    "--fastcb_objective both",
     "--fastcb_allocation igw",
     "--fastcb_objective reward --fastcb_allocation igw",
     *EPOCHS,

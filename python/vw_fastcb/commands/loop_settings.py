@@ -35,7 +35,9 @@ _OPTIONS: dict[str, Any] = {
     ],
     "retired": Annotated[str | None, _option("Actions that are never drawn.", "NAMES")],
     "retention": Annotated[str | None, _option("How long records are kept; for ever unless given.", "TIME")],
-    "objective": Annotated[Literal["loss", "reward"] | None, _option("Adapt to small losses, or to small rewards.")],
+    "objective": Annotated[
+        Literal["loss", "reward", "both"] | None, _option("Adapt to small losses, to small rewards, or to both.")
+    ],
     "allocation": Annotated[Literal["reweighted", "igw"] | None, _option("FastCB's rule, or SquareCB's.")],
     "gamma_scale": Annotated[float | None, _option("gamma = scale * t ** exponent after t events.")],
     "gamma_exponent": Annotated[float | None, _option("See --gamma-scale.")],

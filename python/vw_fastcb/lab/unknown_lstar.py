@@ -69,8 +69,9 @@ class UnknownLstar:
             "The default, gamma = 50 t^0.4, explores far less: on a typical problem the median regret of epochs is "
             f"{shown(saved)} times as large. "
             "But no theorem covers the default, and some runs settle on the wrong action for long: the worst has "
-            f"{shown(self.stuck())} times the regret of the worst run with epochs on the same problem. Epochs are for "
-            "those who want the guarantee."
+            f"{shown(self.stuck())} times the regret of the worst run with epochs on the same problem. (Our first "
+            "claim was that the default's regret grows faster with Lstar. A run refuted it, and this one about the "
+            "worst runs took its place.) Epochs are for those who want the guarantee."
         )
 
     def table(self) -> Table:

@@ -68,7 +68,8 @@ class FastCB:
         action_names: The names of the fixed actions, which may then be used instead of their numbers.
         cost_range: The lowest and the highest cost, (0, 1) unless given.
         reward_range: Instead of `cost_range`: the learner then takes and predicts rewards.
-        objective: "loss" adapts to small losses, "reward" to small rewards.
+        objective: "loss" adapts to small losses, "reward" to small rewards, "both" to whichever is smaller, event by
+            event. "loss" unless given, and "both" with `reward_range`.
         allocation: "reweighted" is FastCB's rule, "igw" SquareCB's.
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events: the larger, the greedier. 50 and 0.4
             unless given; with `oracle="gd"` 10 and 0.5.
@@ -108,7 +109,7 @@ class FastCB:
         action_names: Sequence[str] | None = None,
         cost_range: tuple[float, float] | None = None,
         reward_range: tuple[float, float] | None = None,
-        objective: Literal["loss", "reward"] = "loss",
+        objective: Literal["loss", "reward", "both"] | None = None,
         allocation: Literal["reweighted", "igw"] = "reweighted",
         gamma_scale: float | None = None,
         gamma_exponent: float | None = None,

@@ -65,7 +65,7 @@ class Settings:
             action_names=names,
             noun="reward" if rewards else "cost",
             value_range=_range("reward_range" if rewards else "cost_range", value_range),
-            objective=_one_of("objective", given["objective"], ("loss", "reward")),
+            objective=_objective(given["objective"], rewards, vw_args),
             allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
             **_gamma(oracle, vw_args, given),
             oracle=oracle,
@@ -206,6 +206,8 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
     for flag, (name, kind) in names.items():
         if flag in kept:
             params[name] = kind(kept.pop(flag)[0])
+    if params.get("objective") == _objective(None, rewards, tuple(kept.get("fastcb_gamma", []))):
+        del params["objective"]
     if kept.get("fastcb_capacity") == [_CAPACITY]:
         del kept["fastcb_capacity"]
     for flag in ("cb_explore_adf", "fastcb", "per_model_save_load", "cb_type", "random_seed"):
@@ -313,6 +315,13 @@ def _gamma(oracle: str, vw_args: tuple[str, ...], given: Mapping[str, Any]) -> d
         return dict.fromkeys(_GAMMA[oracle])
     chosen = {name: value if given[name] is None else given[name] for name, value in _GAMMA[oracle].items()}
     return {name: _number(name, value) for name, value in chosen.items()}
+
+
+def _objective(given: object, rewards: bool, vw_args: tuple[str, ...]) -> str:
+    """Rewards may be small (clicks) or large (right answers), and who gives them does not say which: "both" adapts."""
+    if given is None:
+        return "both" if rewards and "epochs" not in vw_args else "loss"
+    return _one_of("objective", given, ("loss", "reward", "both"))
 
 
 def _interactions(value: Any, n_actions: int | None) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class Loop:
         cost_range: tuple[float, float] = _UNSET,
         retired: Collection[str | int] = _UNSET,
         retention: Duration | None = _UNSET,
-        objective: Literal["loss", "reward"] = _UNSET,
+        objective: Literal["loss", "reward", "both"] = _UNSET,
         allocation: Literal["reweighted", "igw"] = _UNSET,
         gamma_scale: float | None = _UNSET,
         gamma_exponent: float | None = _UNSET,

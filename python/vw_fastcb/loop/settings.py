@@ -64,7 +64,9 @@ class LoopSettings:
     def new(cls, given: Mapping[str, Any]) -> LoopSettings:
         """Those of a new journal. What was not given has its default."""
         start = cls({"seed": secrets.randbits(63)}, 600_000, None, "first", (), None, longest_wait=0)
-        return start.changed(given)
+        made = start.changed(given)
+        # A journal means what it meant when it was made, whatever a later version takes where nothing was said.
+        return replace(made, learner={**made.learner, "objective": made.model.objective})
 
     def changed(self, given: Mapping[str, Any]) -> LoopSettings:
         """These settings with some others. Raises for the first that is wrong."""
@@ -156,13 +158,15 @@ class LoopSettings:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> LoopSettings:
-        """What `to_json` gave."""
-        return cls(**{**kept, "retired": tuple(kept["retired"])})
+        """What `to_json` gave. Journals that say nothing of the objective were made when there was one for all."""
+        learner = {"objective": "loss", **kept["learner"]}
+        return cls(**{**kept, "learner": learner, "retired": tuple(kept["retired"])})
 
     def flat(self) -> dict[str, Any]:
         """Names and values, those of the learner among them, as users say them."""
         chosen = {
-            name: getattr(self.model, name) for name in ("oracle", "learning_rate", "gamma_scale", "gamma_exponent")
+            name: getattr(self.model, name)
+            for name in ("objective", "oracle", "learning_rate", "gamma_scale", "gamma_exponent")
         }
         whole = {**DEFAULTS, **self.learner, **chosen}
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("learner", "longest_wait")}

@@ -7,6 +7,7 @@ from loop.support import Clock, journal_at, open_loop
 from vw_fastcb.loop import Counts
 from vw_fastcb.loop.model import Model, sha256
 from vw_fastcb.loop.replay import replay
+from vw_fastcb.loop.settings import LoopSettings
 
 WAIT = 1000
 DEFAULT = 0.25
@@ -184,3 +185,15 @@ def test_a_journal_opened_again_amid_its_windows_learns_the_same(home, aggregati
         kept = reference.check(home / name)
         assert kept[max(kept)] == shas[-1]
     assert shas[0] == shas[1]
+
+
+def test_a_journal_keeps_the_objective_it_was_made_with(tmp_path):
+    for given, meant in (({"reward_range": (0, 1)}, "both"), ({"cost_range": (0, 1)}, "loss")):
+        made = LoopSettings.new({"actions": 2, **given})
+        assert made.model.objective == meant
+        kept = made.to_json()
+        assert kept["learner"]["objective"] == meant
+        assert LoopSettings.from_json(kept) == made
+        assert not made.differences(made.changed({"objective": meant}))
+        del kept["learner"]["objective"]  # as in journals of the version before
+        assert LoopSettings.from_json(kept).model.objective == "loss"
