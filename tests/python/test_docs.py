@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import yaml
 from latex2mathml.converter import convert
 
 import vw_fastcb
-from loop.redis_server import end_redis, need_redis
+from loop.redis_server import end_servers, need_redis
 from pages import anchors, blocks, cells, links, run_page, without_code
 from vw_fastcb import FastCB, Loop, __version__
 from vw_fastcb.bakeoff.grid import EXAMPLE
@@ -33,12 +34,14 @@ def name(value: object) -> str:
 def test_every_cell_prints_what_the_page_says(page, tmp_path, monkeypatch):
     if "redis-server" in page.read_text():
         need_redis()
+    if "$ curl " in page.read_text() and shutil.which("curl") is None:
+        pytest.skip("the page uses curl, which is not installed; in Debian: apt-get install curl")
     monkeypatch.chdir(tmp_path)
     try:
         for cell, printed in run_page(page, tmp_path):
             assert printed == cell.promised, cell.code
     finally:
-        end_redis(tmp_path)
+        end_servers(tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

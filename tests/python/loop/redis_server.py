@@ -85,10 +85,11 @@ class RedisFolder:
             return [key.decode() for key in client.keys(f"fastcb:{{{self.name}-*")]
 
 
-def end_redis(folder: Path) -> None:
-    """Ends a server that a page has started, if it has not ended it itself."""
-    with contextlib.suppress(OSError, ValueError):
-        os.kill(int((folder / "redis.pid").read_text()), signal.SIGKILL)
+def end_servers(folder: Path) -> None:
+    """Ends servers that a page has started, if it has not ended them itself."""
+    for name in ("redis.pid", "serve.pid"):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((folder / name).read_text()), signal.SIGKILL)
 
 
 def need_redis() -> None:
