@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from vw_fastcb.loop.join import Waiting
 from vw_fastcb.loop.records import Kind, Record
 
 
@@ -168,7 +169,7 @@ class NewCheckpoint:
 
     checkpoint: Checkpoint
     model: bytes
-    rows: Sequence[tuple[int, dict[str, Any] | None]]
+    rows: Sequence[tuple[int, Waiting | None]]
     dead_letters: Sequence[DeadLetter]
     oldest: int | None = None
 

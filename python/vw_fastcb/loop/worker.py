@@ -413,7 +413,7 @@ class Worker:
             events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
             position, when, summary = learner.position, learner.time, learner.summary()
             touched, learner.join.touched = learner.join.touched, set()
-            rows = list(learner.join.rows(sorted(touched)))
+            rows = learner.join.waiting(sorted(touched))
             oldest = learner.join.oldest()
             letters, learner.dead_letters = learner.dead_letters, []
             updates, learner.updates = learner.updates, []

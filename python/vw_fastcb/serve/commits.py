@@ -8,28 +8,55 @@ import logging
 import queue
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from vw_fastcb.loop import Loop, LoopDecision, LoopError
-from vw_fastcb.loop.loop import answer_all
+from vw_fastcb.loop import Loop, LoopError
+from vw_fastcb.loop.loop import Answered, answer_all
 from vw_fastcb.loop.requests import Request
 
 _log = logging.getLogger("vw_fastcb.serve")
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
+_STANDS_STILL = 0.005  # seconds; as long as the interpreter lets a thread run when another one wants to
 
 
-class _Waiting(NamedTuple):
-    request: Request
-    answer: asyncio.Future[LoopDecision | None]
+class _Batch:
+    """Requests of one commit.
+
+    Attributes:
+        requests: What is asked.
+        futures: Who waits for the answers.
+        answers: What the loop answered.
+        finished: Locked until the answers are there.
+        is_late: Whether the event loop has gone on and has to be told.
+        is_settled: Whether those who wait were answered.
+    """
+
+    __slots__ = ("answers", "finished", "futures", "is_late", "is_settled", "requests")
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.futures: list[asyncio.Future[Answered]] = []
+        self.answers: Sequence[Answered | Exception] = ()
+        self.finished = threading.Lock()
+        self.finished.acquire()
+        self.is_late = self.is_settled = False
+
+    def rest(self, most: int) -> _Batch:
+        """Those beyond so many, taken out of this one."""
+        rest = _Batch()
+        rest.requests, rest.futures = self.requests[most:], self.futures[most:]
+        del self.requests[most:], self.futures[most:]
+        return rest
 
 
 class Commits:
     """Answers requests of one event loop in a thread of its own.
 
-    A sync of the disk must not stop the event loop, and a thread for each request would cost more than the request.
-    So requests wait in a list. While the thread commits some, others gather; when it is done, it hands all answers back
-    at once and gets all that wait. How many can wait is how many the server lets in.
+    A disk or a server that is slow must not stop the event loop, and a thread for each request would cost more than the
+    request. So requests gather while others arrive, and the thread answers all of them with one commit. Most commits
+    take a millisecond or two, and the event loop stands still that long: two threads that both want the interpreter
+    hand it to and fro, which takes longer than one after the other. If a commit takes longer, the event loop goes on
+    and is told later; more requests gather meanwhile. How many can wait is how many the server lets in.
 
     Args:
         loop: The loop.
@@ -38,11 +65,11 @@ class Commits:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._thread = threading.Thread(target=self._run, name="vw_fastcb.serve.commits", daemon=True)
-        self._batches: queue.SimpleQueue[list[_Waiting] | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         # The rest belongs to the event loop's thread.
         self._events: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[_Waiting] = []
-        self._is_busy = False
+        self._gathering = _Batch()
+        self._is_busy = False  # gathering, or committing
 
     def start(self) -> None:
         """Starts the thread, for the event loop that runs."""
@@ -60,42 +87,60 @@ class Commits:
             self._batches.put(None)
             self._thread.join()
 
-    async def answer(self, request: Request) -> LoopDecision | None:
+    async def answer(self, request: Request) -> Answered:
         """What the loop answers, once it is durable. Raises what the loop raises."""
         events = self._events
         assert events is not None
-        waiting = _Waiting(request, events.create_future())
-        if not self._waiting and not self._is_busy:
-            events.call_soon(self._hand_over)  # later: others that have arrived together with this one come along
-        self._waiting.append(waiting)
-        return await waiting.answer
-
-    def _hand_over(self) -> None:
-        if not self._is_busy and self._waiting:
+        future: asyncio.Future[Answered] = events.create_future()
+        self._gathering.requests.append(request)
+        self._gathering.futures.append(future)
+        if not self._is_busy:
             self._is_busy = True
-            batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
-            self._batches.put(batch)
+            events.call_soon(self._gather, 0)
+        return await future
 
-    def _settle(self, batch: list[_Waiting], answers: Sequence[LoopDecision | Exception | None]) -> None:
-        self._is_busy = False
-        self._hand_over()
-        for waiting, answer in zip(batch, answers, strict=True):
-            if waiting.answer.done():  # nobody waits any more: the server was told to end at once
+    def _gather(self, before: int) -> None:
+        """Hands requests over once no more of them arrive, or enough are there."""
+        count = len(self._gathering.requests)
+        if before < count < _MOST_AT_ONCE:
+            assert self._events is not None
+            self._events.call_soon(self._gather, count)
+            return
+        batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
+        self._batches.put(batch)
+        if batch.finished.acquire(timeout=_STANDS_STILL):
+            self._settle(batch)
+            return
+        batch.is_late = True
+        if batch.finished.acquire(blocking=False):  # just now; nobody may tell
+            self._settle(batch)
+
+    def _settle(self, batch: _Batch) -> None:
+        if batch.is_settled:
+            return
+        batch.is_settled = True
+        for future, answer in zip(batch.futures, batch.answers, strict=True):
+            if future.done():  # nobody waits any more: the server was told to end at once
                 continue
             if isinstance(answer, Exception):
-                waiting.answer.set_exception(answer)
+                future.set_exception(answer)
             else:
-                waiting.answer.set_result(answer)
+                future.set_result(answer)
+        self._is_busy = bool(self._gathering.requests)
+        if self._is_busy:
+            assert self._events is not None
+            self._events.call_soon(self._gather, 0)
 
     def _run(self) -> None:
         events = self._events
         assert events is not None
         while (batch := self._batches.get()) is not None:
-            answers: Sequence[LoopDecision | Exception | None]
             try:
-                answers = answer_all(self._loop, [one.request for one in batch])
+                batch.answers = answer_all(self._loop, batch.requests)
             except BaseException as problem:  # nobody is to wait for ever, whatever happens
                 _log.exception("requests could not be committed")
-                answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch)
-            with contextlib.suppress(RuntimeError):  # the event loop has ended, and those who waited with it
-                events.call_soon_threadsafe(self._settle, batch, answers)
+                batch.answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch.requests)
+            batch.finished.release()
+            if batch.is_late:
+                with contextlib.suppress(RuntimeError):  # the event loop has ended, and those who waited with it
+                    events.call_soon_threadsafe(self._settle, batch)

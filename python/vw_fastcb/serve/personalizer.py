@@ -15,12 +15,11 @@ from msgspec import Meta, Struct
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from vw_fastcb.loop.answers import LoopDecision
 from vw_fastcb.loop.requests import Activate, Decide, Observe
 from vw_fastcb.serve.endpoints import Endpoint, Service
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import HEADERS, respond
-from vw_fastcb.serve.messages import Id, decoded, decoder
+from vw_fastcb.serve.messages import Decision, Id, decoded, decoder
 
 PREFIXES = ("/personalizer/v1.0", "/personalizer")  # of version 1.0, and of the beta, which adds ?api-version=...
 
@@ -61,13 +60,13 @@ class RankRequest(Struct, rename="camel", gc=False):
             not self.defer_activation,
         )
 
-    def ranked(self, made: LoopDecision) -> RankResponse:
+    def ranked(self, made: Decision) -> RankResponse:
         """The answer.
 
         Excluded actions keep their places. The chosen one comes first of the others, then the most probable.
         """
         excluded = set(self.excluded_actions or ())
-        probabilities = dict(zip((action.id for action in self.actions), made.pmf.tolist(), strict=True))
+        probabilities = dict(zip((action.id for action in self.actions), made.pmf, strict=True))
         others = [name for name in probabilities if name not in excluded and name != made.name]
         others.sort(key=lambda name: -probabilities[name])
         assert made.name is not None
@@ -135,8 +134,7 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
                 "this journal has fixed actions, and a rank brings its own; expected a journal made with "
                 "--actions none.",
             )
-        made = await service.commits.answer(asked.asked())
-        assert made is not None
+        made = Decision.of(*await service.commits.answer(asked.asked()))
         await respond(send, 201, _encode(asked.ranked(made)))
 
     return rank
