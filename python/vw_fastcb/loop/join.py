@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -194,11 +194,12 @@ class Join:
 
     # Storing
 
-    def waiting(self, positions: Iterable[int]) -> list[tuple[int, Waiting | None]]:
+    def waiting(self, positions: Sequence[int]) -> dict[int, Waiting | None]:
         """The open windows and early records at these positions; None for those that are gone."""
+        found: dict[int, Waiting | None] = dict(zip(positions, map(self.windows.get, positions), strict=True))
         early = {position: one for waiting in self.early.values() for position, one in waiting.items()}
-        windows = self.windows
-        return [(position, windows.get(position) or early.get(position)) for position in positions]
+        found.update({position: early[position] for position in early.keys() & found.keys()})
+        return found
 
     def all_rows(self) -> dict[int, dict[str, Any]]:
         """Everything that is open, as JSON, by position."""

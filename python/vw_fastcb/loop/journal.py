@@ -207,6 +207,10 @@ class Journal(Protocol):
         """
         ...
 
+    def is_free(self, position: int | None) -> bool:
+        """Whether a commit would wait for nobody but the disk, and no record came after a position, if one is given."""
+        ...
+
     def check(self) -> None:
         """Raises where the store is no longer the one that was opened."""
         ...

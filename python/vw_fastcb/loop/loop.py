@@ -594,6 +594,11 @@ def answer_all(loop: Loop, requests: Sequence[Request]) -> list[Answered | Excep
     return answers
 
 
+def is_free(loop: Loop) -> bool:
+    """Whether nobody else writes to the journal of a loop now, so that only a slow disk could hold a commit up."""
+    return loop._worker.is_free
+
+
 def failure_of(loop: Loop) -> LoopError | None:
     """Why a loop acknowledges nothing any more, if that is so: it has to be opened again."""
     return loop._worker.problem

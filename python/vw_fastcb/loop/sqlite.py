@@ -257,6 +257,19 @@ class SqliteJournal:
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
 
+    def is_free(self, position: int | None) -> bool:
+        """See `Journal`."""
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            return position is None or _last(self._db)[0] == position
+        except sqlite3.Error:  # whoever writes next says what is wrong
+            return False
+        finally:
+            _roll_back(self._db)
+            self._writing.release()
+
     def check(self) -> None:
         """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
         seen = self._seen  # first: other threads may see it grow meanwhile

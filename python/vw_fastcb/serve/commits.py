@@ -1,4 +1,4 @@
-"""From the event loop to the thread that commits: many requests, one commit, and no thread for each of them."""
+"""From requests of an event loop to commits: many requests, one commit, and no thread for each of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections.abc import Sequence
 
 from vw_fastcb.loop import Loop, LoopError
-from vw_fastcb.loop.loop import Answered, answer_all
+from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
 _log = logging.getLogger("vw_fastcb.serve")
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
-_STANDS_STILL = 0.005  # seconds; as long as the interpreter lets a thread run when another one wants to
+_QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
 
 
 class _Batch:
@@ -26,20 +27,16 @@ class _Batch:
         requests: What is asked.
         futures: Who waits for the answers.
         answers: What the loop answered.
-        finished: Locked until the answers are there.
-        is_late: Whether the event loop has gone on and has to be told.
-        is_settled: Whether those who wait were answered.
+        seconds: How long that took.
     """
 
-    __slots__ = ("answers", "finished", "futures", "is_late", "is_settled", "requests")
+    __slots__ = ("answers", "futures", "requests", "seconds")
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.futures: list[asyncio.Future[Answered]] = []
         self.answers: Sequence[Answered | Exception] = ()
-        self.finished = threading.Lock()
-        self.finished.acquire()
-        self.is_late = self.is_settled = False
+        self.seconds = 0.0
 
     def rest(self, most: int) -> _Batch:
         """Those beyond so many, taken out of this one."""
@@ -50,13 +47,13 @@ class _Batch:
 
 
 class Commits:
-    """Answers requests of one event loop in a thread of its own.
+    """Answers requests of one event loop, many with one commit.
 
-    A disk or a server that is slow must not stop the event loop, and a thread for each request would cost more than the
-    request. So requests gather while others arrive, and the thread answers all of them with one commit. Most commits
-    take a millisecond or two, and the event loop stands still that long: two threads that both want the interpreter
-    hand it to and fro, which takes longer than one after the other. If a commit takes longer, the event loop goes on
-    and is told later; more requests gather meanwhile. How many can wait is how many the server lets in.
+    Requests gather as long as more of them arrive, and while others are being committed. A commit is quick if the
+    journal is a file, nobody else writes to it, and the disk is fast. Then the event loop commits by itself: a thread
+    would hand the interpreter to and fro with it, which takes longer than the commit. Else a thread commits, so that a
+    slow disk, a server far away or another process never stops the event loop. How many requests can wait is how many
+    the server lets in.
 
     Args:
         loop: The loop.
@@ -70,6 +67,7 @@ class Commits:
         self._events: asyncio.AbstractEventLoop | None = None
         self._gathering = _Batch()
         self._is_busy = False  # gathering, or committing
+        self._is_quick = True  # as the last commit was
 
     def start(self) -> None:
         """Starts the thread, for the event loop that runs."""
@@ -100,25 +98,21 @@ class Commits:
         return await future
 
     def _gather(self, before: int) -> None:
-        """Hands requests over once no more of them arrive, or enough are there."""
+        """Commits once no more requests arrive, or enough are there."""
         count = len(self._gathering.requests)
         if before < count < _MOST_AT_ONCE:
             assert self._events is not None
             self._events.call_soon(self._gather, count)
             return
         batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
-        self._batches.put(batch)
-        if batch.finished.acquire(timeout=_STANDS_STILL):
+        if self._is_quick and is_free(self._loop):
+            self._commit(batch)
             self._settle(batch)
-            return
-        batch.is_late = True
-        if batch.finished.acquire(blocking=False):  # just now; nobody may tell
-            self._settle(batch)
+        else:
+            self._batches.put(batch)
 
     def _settle(self, batch: _Batch) -> None:
-        if batch.is_settled:
-            return
-        batch.is_settled = True
+        self._is_quick = batch.seconds < _QUICK
         for future, answer in zip(batch.futures, batch.answers, strict=True):
             if future.done():  # nobody waits any more: the server was told to end at once
                 continue
@@ -135,12 +129,15 @@ class Commits:
         events = self._events
         assert events is not None
         while (batch := self._batches.get()) is not None:
-            try:
-                batch.answers = answer_all(self._loop, batch.requests)
-            except BaseException as problem:  # nobody is to wait for ever, whatever happens
-                _log.exception("requests could not be committed")
-                batch.answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch.requests)
-            batch.finished.release()
-            if batch.is_late:
-                with contextlib.suppress(RuntimeError):  # the event loop has ended, and those who waited with it
-                    events.call_soon_threadsafe(self._settle, batch)
+            self._commit(batch)
+            with contextlib.suppress(RuntimeError):  # the event loop has ended, and those who waited with it
+                events.call_soon_threadsafe(self._settle, batch)
+
+    def _commit(self, batch: _Batch) -> None:
+        begun = time.monotonic()
+        try:
+            batch.answers = answer_all(self._loop, batch.requests)
+        except BaseException as problem:  # nobody is to wait for ever, whatever happens
+            _log.exception("requests could not be committed")
+            batch.answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch.requests)
+        batch.seconds = time.monotonic() - begun

@@ -191,7 +191,7 @@ def _collect_garbage_seldom() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5_000, 20, 100)
+    gc.set_threshold(2_000, 10, 1_000)
 
 
 def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, started: Callable[[], None]) -> None:

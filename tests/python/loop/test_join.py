@@ -139,7 +139,8 @@ def open_deadlines(join: Join) -> list[int]:
 
 def rows_of(join: Join, positions: Iterable[int]) -> dict[int, str | None]:
     """As a journal stores them."""
-    return {position: None if one is None else json.dumps(as_row(one)) for position, one in join.waiting(positions)}
+    waiting = join.waiting(list(positions)).items()
+    return {position: None if one is None else json.dumps(as_row(one)) for position, one in waiting}
 
 
 def there(rows: dict[int, str | None]) -> dict[int, str]:
