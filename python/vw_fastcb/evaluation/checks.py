@@ -103,15 +103,13 @@ def check(log: Log, *, watch: Callable[[Log], None] = lambda log: None) -> Check
         ids.take(batch)
         drift.take(batch)
         contexts.take(batch)
+    played = probabilities.found(contexts)
+    rewards = drift.found()
+    if played.is_problem:
+        rewards = Finding("rewards", False, "Drift of rewards cannot be told, because the probabilities are wrong.")
     return Checked(
         log.counted.events,
-        [
-            probabilities.found(contexts),
-            *ids.found(),
-            *_of_lines(log),
-            drift.found(),
-            contexts.found(),
-        ],
+        [played, *ids.found(), *_of_lines(log), rewards, contexts.found()],
         probabilities.calibration(),
     )
 
@@ -242,18 +240,17 @@ class _Contexts:
     def _play(self, batch: Batch, answers: _Floats, start: int) -> None:
         assert self._sums is not None
         counts = np.diff(batch.first)
-        n = len(batch)
-        chances = np.zeros((n, _MOST_ACTIONS))
+        n, width = len(batch), min(int(counts.max()), _MOST_ACTIONS)
+        chances, played = np.zeros((2, n, width))
         owners = np.repeat(np.arange(n), counts)
         numbers = np.arange(len(batch.logged)) - batch.first[:-1][owners]
-        near = numbers < _MOST_ACTIONS
+        near = numbers < width
         chances[owners[near], numbers[near]] = batch.logged[near]
-        played = np.zeros((n, _MOST_ACTIONS))
-        rows = np.flatnonzero(batch.actions < _MOST_ACTIONS)
+        rows = np.flatnonzero(batch.actions < width)
         played[rows, batch.actions[rows]] = 1.0
-        self._sums.played += answers.T @ played[start:]
-        self._sums.expected += answers.T @ chances[start:]
-        self._sums.variance += answers.T @ (chances * (1.0 - chances))[start:]
+        self._sums.played[:, :width] += answers.T @ played[start:]
+        self._sums.expected[:, :width] += answers.T @ chances[start:]
+        self._sums.variance[:, :width] += answers.T @ (chances * (1.0 - chances))[start:]
 
     def tests(self) -> list[tuple[float, float, float, str]]:
         """For each question and action: p-value, how often it was played and should have been, and the words."""

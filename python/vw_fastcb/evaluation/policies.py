@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.dsjson import without_actions
-from vw_fastcb.evaluation.logs import Batch, Log, per_event
+from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
 from vw_fastcb.evaluation.process import VwProcess
 from vw_fastcb.evaluation.tally import Tally
 
@@ -164,15 +164,22 @@ def policy_of(text: str, log: Log, take: Take) -> Policy:
     if kind == "constant" and rest:
         return Constant(label, rest, take)
     if kind == "model" and rest:
+        _need_lines(log)
         words, is_adf = _of_model(rest)
         return Vw(label, words, take, learns=False, is_adf=is_adf)
     if given.startswith("-"):
+        _need_lines(log)
         words, is_adf = _of_flags(given, log)
         return Vw(label, words, take, learns=True, is_adf=is_adf)
     raise PolicyRefused(
         f"the policy is {text!r}; expected logged, constant:NAME, model:FILE, or flags of VW such as '--cb_explore_adf "
         "--fastcb'."
     )
+
+
+def _need_lines(log: Log) -> None:
+    if not isinstance(log, LinesLog):
+        raise PolicyRefused(f"{log.name} has no features, and VW needs them: judge it on a journal or a dsjson file.")
 
 
 def _labelled(text: str) -> tuple[str, str]:
