@@ -62,6 +62,8 @@ def test_a_log_of_rewards_is_judged_as_one_of_costs():
         contexts, **{**log, "values": 4 - 4 * log["values"]}
     )
     assert rewards.changes == costs.changes
+    earned = [trial.value for trial in rewards.stages[0].trials]
+    assert earned == [pytest.approx(4 - 4 * trial.value, rel=1e-4) for trial in costs.stages[0].trials]
     assert [[trial.loss for trial in stage.trials] for stage in rewards.stages] == [
         [pytest.approx(trial.loss, rel=1e-4) for trial in stage.trials] for stage in costs.stages
     ]

@@ -37,7 +37,8 @@ class Measured:
 
     Attributes:
         losses: One for each part, (m,).
-        values: The doubly robust estimate of the policy's cost on each part, (m,); empty where every cost is known.
+        values: The doubly robust estimate of the policy's cost in [0, 1] on each part, (m,); empty where every cost is
+            known.
     """
 
     losses: _Floats
@@ -168,6 +169,8 @@ class LogEvidence:
         accepted = int(len(self._logged) * least)
         if accepted >= _FEWEST_REPLAYED:
             return None
+        if stage == OBJECTIVE:
+            return "as for gamma, the log would have to be replayed. The default is kept."
         return (
             f"to say how much exploring is worth, the log has to be replayed, and a replay would accept about "
             f"{accepted:,} of {len(self._logged):,} events (the smallest logged probability is {least:.2g}); "

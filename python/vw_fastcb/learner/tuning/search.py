@@ -76,7 +76,7 @@ class _Search:
             return Stage(stage, verdict=refusal)
         measured = self._measure_all(stage, [{}, *tried])
         before = measured[0]
-        trials = tuple(_trial({} if i == 0 else tried[i - 1], one, before) for i, one in enumerate(measured))
+        trials = tuple(self._trial(changes, one, before) for changes, one in zip([{}, *tried], measured, strict=True))
         best = min(range(len(trials)), key=lambda i: trials[i].loss)
         unit = self._evidence.unit(stage)
         if best == 0:
@@ -93,6 +93,16 @@ class _Search:
             f"{_conclusion(adopted, costlier)}"
         )
         return Stage(stage, unit, trials, tried[best - 1], gain, interval, adopted, verdict)
+
+    def _trial(self, changes: Changes, measured: Measured, before: Measured) -> Trial:
+        settings = Settings.checked(self._params)
+        low, high = settings.value_range
+        value = None
+        if len(measured.values):
+            cost = float(measured.values.mean())  # in [0, 1]
+            value = low + (high - low) * (cost if settings.noun == "cost" else 1.0 - cost)
+        error = _standard_error(measured.losses - before.losses)
+        return Trial(changes, float(np.nanmean(measured.losses)), error, value)
 
     def _measure_all(self, stage: str, tried: list[Changes]) -> list[Measured]:
         """In threads: the engine does not hold the interpreter."""
@@ -118,16 +128,6 @@ class _Search:
         settings = Settings.checked({**self._params, **self.changes, **changes})
         key = f"{self._evidence.name} {half} {self._evidence.unit(stage)} {settings.arguments()}"
         return self._memory(key, lambda: self._evidence.measure(settings, stage, half))
-
-
-def _trial(changes: Changes, measured: Measured, before: Measured) -> Trial:
-    differences = measured.losses - before.losses
-    return Trial(
-        changes,
-        float(np.nanmean(measured.losses)),
-        _standard_error(differences),
-        float(measured.values.mean()) if len(measured.values) else None,
-    )
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:

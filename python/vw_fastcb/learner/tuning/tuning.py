@@ -24,7 +24,8 @@ class Trial:
         changes: What it changes; nothing for the settings that the stage began with.
         loss: The mean loss on the half of the data that chooses.
         standard_error: Of the difference to the settings that the stage began with; 0 for those.
-        value: What its policy would earn (or cost) by the log, doubly robust; None where that was not estimated.
+        value: What its policy would earn (or cost) per event by the log, doubly robust; None where that was not
+            estimated.
     """
 
     changes: Mapping[str, Any]
@@ -113,3 +114,17 @@ class Tuning:
 def words_of(changes: Mapping[str, Any]) -> str:
     """Parameters as one would write them; "as before" for none."""
     return ", ".join(f"{name}={value!r}" for name, value in changes.items()) or "as before"
+
+
+def short_words_of(changes: Mapping[str, Any]) -> str:
+    """The same for a table."""
+    words = []
+    if "learning_rate" in changes:
+        words.append(f"{changes['oracle']}, step {changes['learning_rate']:g}")
+    if "gamma_scale" in changes:
+        words.append(f"gamma {changes['gamma_scale']:g} t^{changes['gamma_exponent']:g}")
+    if "interactions" in changes:
+        words.append(f"products {', '.join(changes['interactions']) or 'none'}")
+    if "objective" in changes:
+        words.append(f"objective {changes['objective']}")
+    return "; ".join(words) or "as before"
