@@ -131,7 +131,7 @@ class _Search:
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
-    """The mean of paired differences, and a 95% interval by Student's t."""
+    """The mean of paired differences, and a 99% interval by Student's t."""
     known = differences[~np.isnan(differences)]
     if len(known) < 2:
         return 0.0, (-math.inf, math.inf)
@@ -145,8 +145,8 @@ def _standard_error(differences: NDArray[np.float64]) -> float:
 
 
 def _quantile_of_t(freedom: int) -> float:
-    """The 97.5% quantile of Student's t, by Cornish and Fisher's expansion; good to 1% from three degrees on."""
-    z = 1.959963984540054
+    """The 99.5% quantile of Student's t, by Cornish and Fisher's expansion; good to 1% from six degrees on."""
+    z = 2.5758293035489004
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384

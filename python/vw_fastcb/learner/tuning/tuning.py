@@ -44,7 +44,7 @@ class Stage:
         trials: What was tried; the first are the settings that the stage began with.
         best: The changes that did best where they were chosen.
         gain: By how much they were better on the other half, which had no part in choosing them.
-        interval: A 95% interval for the gain.
+        interval: A 99% interval for the gain: a change has to be worth its trouble.
         adopted: Whether they were taken: the whole interval is above 0.
         verdict: All of this in a sentence.
     """
