@@ -434,9 +434,10 @@ class Loop:
         """
         self._check_open()
         self._worker.submit([Draft("erasure", checked_id(event_id))])
-        if self._worker.is_learner:
-            self._worker.checkpoint()
-            self._worker.empty_log()
+        with contextlib.suppress(Fenced):  # another process has begun to learn, and erases with its next checkpoint
+            if self._worker.is_learner:
+                self._worker.checkpoint()
+                self._worker.empty_log()
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the journal as it is at one moment, while everybody goes on: a backup.
