@@ -4,8 +4,10 @@ Needs wrk (Debian: apt-get install wrk).
 
 wrk sends `POST /decide` over 32 connections, on loopback: 10 actions, 20 features, every answer on disk. The same
 requests go to the same server with one endpoint replaced: it reads the body and answers constant bytes, as many as a
-decision has. `GET /health/live` stands beside them. All are asked in turn, several times; ratios are of the medians. wrk
-takes into account what it could not ask while the server stood still, so a high percentile is a share of the time.
+decision has. `GET /health/live` stands beside them. All are asked in turn, several times; ratios are of the medians.
+wrk takes into account what it could not ask while the server stood still, so a percentile is a share of the time. Other
+programs disturb a decision more than a constant answer, because it waits for the disk and then for a processor; `chrt
+--rr 1` before the command keeps them away.
 
 A journal in memory, where a sync costs nothing, tells what is the disk's share; bare SQLite, which commits 32 rows at a
 time to the same disk, what the disk allows at the most. Where the time goes is measured without HTTP, step by step.
@@ -49,6 +51,7 @@ FASTCB = Path(sysconfig.get_path("scripts")) / "fastcb"
 MEMORY = Path("/dev/shm")
 CONNECTIONS = 32
 UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+COMMITS = 100  # of bare SQLite, in each turn
 PMF = [0.09999999999999998, *[0.1] * 9]
 CONSTANT = msgspec.json.encode(Decision("0" * 32, 3, None, 0.1, PMF, 1))
 # Every request has another context; wrk counts answers by their status when it is done.
@@ -94,9 +97,8 @@ def wrk(address: str, path: str, seconds: int, connections: int = CONNECTIONS, s
     words += [] if script is None else ["-s", str(script)]
     said = subprocess.run([*words, address + path], capture_output=True, text=True, check=True).stdout
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    times = {
-        name: float(number) * UNITS[unit] for name, number, unit in re.findall(r"(\d+)%\s+([\d.]+)(us|ms|s)\n", said)
-    }
+    shares = re.findall(r"(\d+)%\s+([\d.]+)(us|ms|s)\n", said)
+    times = {share: float(number) * UNITS[unit] for share, number, unit in shares}
     assert rate is not None, said
     counted = re.search(r"counted (\d+) (\d+) (\d+)", said)
     return Load(float(rate[1]), times["50"], times["99"], *(map(int, counted.groups()) if counted else ()))
@@ -134,11 +136,11 @@ def sqlite_rate(path: Path, rows: int) -> float:
             journal.execute(f"PRAGMA {line}")
         journal.execute("CREATE TABLE rows (content BLOB)")
         begun = time.perf_counter()
-        for _ in range(300):
+        for _ in range(COMMITS):
             journal.execute("BEGIN")
             journal.executemany("INSERT INTO rows VALUES (?)", [(b"x" * 700,)] * rows)
             journal.execute("COMMIT")
-        return 300 * rows / (time.perf_counter() - begun)
+        return COMMITS * rows / (time.perf_counter() - begun)
 
 
 class Server:
@@ -209,6 +211,7 @@ def main() -> None:
         sys.exit("wrk is missing; install it, in Debian: apt-get install wrk")
     loads: dict[str, list[Load]] = {"live": [], "constant": [], "decide": [], "memory": []}
     processor: dict[str, list[float]] = {"constant": [], "decide": []}
+    disk: list[float] = []
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, tempfile.TemporaryDirectory(dir=MEMORY) as fast:
         home = Path(folder)
         script = home / "decide.lua"
@@ -222,6 +225,7 @@ def main() -> None:
             wrk(server.address, "/decide", 2, script=script)  # warm
         for number in range(given.rounds):
             print(f"turn {number + 1} of {given.rounds}", flush=True)
+            disk.append(sqlite_rate(home / f"bare-{number}.db", CONNECTIONS))
             loads["live"].append(wrk(servers["decide"].address, "/health/live", given.seconds))
             for name, server in servers.items():
                 before = server.processor_seconds()
@@ -231,7 +235,6 @@ def main() -> None:
                     processor[name].append((server.processor_seconds() - before) / load.ok * 1e6)
         for server in servers.values():
             server.stop()
-        disk = sqlite_rate(home / "bare.db", CONNECTIONS)
         parts = steps(Path(fast))
         journal = home / "shed.db"
         server = Server([FASTCB, *serving(journal, "--limit-concurrency", str(CONNECTIONS))])
@@ -244,19 +247,26 @@ def main() -> None:
     assert overload.shed > 0, overload
     # Requests that were under way when wrk stopped were stored as well; nobody heard of their answers.
     assert overload.ok <= stored <= overload.ok + 8 * CONNECTIONS + 2, (overload, stored)
-    RESULT.write_text(report(given, loads, processor, parts, disk, overload, stored))
+    RESULT.write_text(report(given, Found(loads, processor, parts, disk, overload, stored)))
     print(RESULT.read_text())
 
 
-def report(
-    given: argparse.Namespace,
-    loads: dict[str, list[Load]],
-    processor: dict[str, list[float]],
-    parts: dict[str, float],
-    disk: float,
-    overload: Load,
-    stored: int,
-) -> str:
+@dataclass(frozen=True)
+class Found:
+    """What was measured: loads by turns, microseconds of processor time, steps, rows per second, and the overload."""
+
+    loads: dict[str, list[Load]]
+    processor: dict[str, list[float]]
+    parts: dict[str, float]
+    disk: list[float]
+    overload: Load
+    stored: int
+
+
+def report(given: argparse.Namespace, found: Found) -> str:
+    loads, overload = found.loads, found.overload
+    is_first = os.sched_getscheduler(0) == os.SCHED_RR
+
     def median(name: str, what: str) -> float:
         return statistics.median(getattr(one, what) for one in loads[name])
 
@@ -266,14 +276,15 @@ def report(
     throughput = median("decide", "rate") / median("constant", "rate")
     latency = median("decide", "p99") / median("constant", "p99")
     shares = [one.rate / other.rate for one, other in zip(loads["decide"], loads["constant"], strict=True)]
-    lines = "\n".join(f"| {name} | {value:.1f} |" for name, value in parts.items())
-    work = {name: statistics.median(found) for name, found in processor.items()}
+    lines = "\n".join(f"| {name} | {value:.1f} |" for name, value in found.parts.items())
+    work = {name: statistics.median(times) for name, times in found.processor.items()}
     return f"""# Load on `fastcb serve`
 
-`python benchmarks/serve/load.py --seconds {given.seconds} --rounds {given.rounds}`
+`{"chrt --rr 1 " if is_first else ""}python benchmarks/serve/load.py --seconds {given.seconds} --rounds {given.rounds}`
 
-wrk with one thread and {CONNECTIONS} connections, on the machine of the server ({os.cpu_count()} processors); medians of
-{given.rounds} turns. The load of the machine by other programs was {os.getloadavg()[2]:.1f} (15 minutes, this included).
+wrk with one thread and {CONNECTIONS} connections, on the machine of the server ({os.cpu_count()} processors); medians
+of {given.rounds} turns. The load average of the machine was {os.getloadavg()[1]:.1f} at the end, most of it by other
+programs{", which had to let this one go first" if is_first else ""}.
 
 | | answers per second | median | 99th percentile |
 |---|---|---|---|
@@ -281,7 +292,7 @@ wrk with one thread and {CONNECTIONS} connections, on the machine of the server 
 | `POST /decide`, 10 actions, 20 features, on disk | {row("decide")} |
 | the same with the journal in memory | {row("memory")} |
 | `GET /health/live` | {row("live")} |
-| bare SQLite, {CONNECTIONS} rows to a commit, on disk | {disk:,.0f} | | |
+| bare SQLite, {CONNECTIONS} rows to a commit, on disk | {statistics.median(found.disk):,.0f} | | |
 | ratio of the second to the first | **{throughput:.2f}** | | **{latency:.1f}** |
 
 The ratio of the rates in each turn: {", ".join(f"{one:.2f}" for one in shares)}. Wanted are 0.4 or more, and a 99th
@@ -303,7 +314,7 @@ The rest is the event loop, and the wait for the disk that {CONNECTIONS} request
 
 With {8 * CONNECTIONS} connections where {CONNECTIONS} requests are let in at a time (`--limit-concurrency`),
 {overload.ok:,} decisions were acknowledged and {overload.shed:,} requests refused with 503. The journal holds
-{stored:,} records: every acknowledged decision, and at most those that were under way when wrk stopped.
+{found.stored:,} records: every acknowledged decision, and at most those that were under way when wrk stopped.
 """
 
 
