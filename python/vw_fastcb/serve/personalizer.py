@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -111,14 +112,29 @@ def _joined(values: list[Any]) -> Any:
     return [one for value in values for one in (value if isinstance(value, list) else [value])]
 
 
+class _AnyText(Convertor[str]):
+    """An id in a path. It may hold slashes, and newlines, which starlette's own `path` does not know."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _AnyText())
+
+
 def routes(service: Service) -> list[Route]:
     """The paths of both versions."""
     found = []
     for prefix in PREFIXES:
         found += [
             Endpoint(f"{prefix}/rank", _rank(service)).on("POST"),
-            Endpoint(f"{prefix}/events/{{event_id:path}}/reward", _reward(service)).on("POST"),
-            Endpoint(f"{prefix}/events/{{event_id:path}}/activate", _activate(service)).on("POST"),
+            Endpoint(f"{prefix}/events/{{event_id:id}}/reward", _reward(service)).on("POST"),
+            Endpoint(f"{prefix}/events/{{event_id:id}}/activate", _activate(service)).on("POST"),
         ]
     return found
 
