@@ -24,7 +24,7 @@ def test_the_server_keeps_to_its_document(tmp_path, settings):
     words = ["--checks", CHECKS, "--max-examples", "60", "--seed", "1", "--suppress-health-check", "all"]
     with serving(tmp_path / "loop.db", *settings) as server:
         asked = [SCHEMATHESIS, "run", f"{server.url}/openapi.json", *words]
-        found = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path)
+        found = subprocess.run(asked, check=False, capture_output=True, text=True, cwd=tmp_path)
         assert server.get("/health/ready").status == 200
         code, _, said = server.stop()
     assert found.returncode == 0, found.stdout[-5000:] + found.stderr
