@@ -198,3 +198,20 @@ def test_a_copy_keeps_its_columns():
     twin = pickle.loads(pickle.dumps(taught()))
     with pytest.raises(ValueError, match="have 3 columns; expected 6, as before"):
         twin.decide(np.ones(3))
+
+
+def test_ctrl_c_in_a_long_call_comes_when_all_of_it_is_learned():
+    rng = np.random.default_rng(0)
+    contexts = rng.random((20_000, 40))
+    bandit, whole = FastCB(2, seed=1), FastCB(2, seed=1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    try:
+        waiting = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            waiting.start()
+            bandit.partial_fit(contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
+            signal.pause()  # where learning was faster
+    finally:
+        signal.signal(signal.SIGINT, before)
+    whole.partial_fit(contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
+    assert bandit.to_bytes() == whole.to_bytes()  # with its columns, which the model knows
