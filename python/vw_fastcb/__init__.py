@@ -55,7 +55,7 @@ from vw_fastcb.pyvw import (
 from vw_fastcb.version import __version__
 
 if _TYPE_CHECKING:
-    from vw_fastcb import oracles
+    from vw_fastcb import evaluation, oracles
     from vw_fastcb.bandit import Bandit
 
 __all__ = [
@@ -92,6 +92,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "allocation",
+    "evaluation",
     "merge_models",
     "oracles",
     "pyvw",
@@ -102,8 +103,8 @@ def __getattr__(name: str) -> _Any:
     # Those who do not use them do not wait for them.
     if name == "Bandit":
         return _importlib.import_module("vw_fastcb.bandit").Bandit
-    if name == "oracles":
-        return _importlib.import_module("vw_fastcb.oracles")
+    if name in ("evaluation", "oracles"):
+        return _importlib.import_module(f"vw_fastcb.{name}")
     if name == "DFtoVW":
         message = "The module is called dftovw; vowpalwabbit still accepts DFtoVW, and so does vw_fastcb."
         _warnings.warn(message, DeprecationWarning, stacklevel=2)

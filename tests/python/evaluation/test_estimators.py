@@ -1,0 +1,283 @@
+"""Estimates of a policy's value equal those of VW's own library, and valid intervals hold."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+from estimators.bandits import cressieread
+from estimators.bandits import gaussian as vw_gaussian
+from estimators.bandits import ips as vw_ips
+from estimators.bandits import snips as vw_snips
+
+from vw_fastcb.evaluation import WEIGHT_BOUNDS, AnytimeInterval, DoublyRobustTally, dr, ips, mass_beyond, replay, snips
+
+
+def random_log(seed: int, n: int = 1500, actions: int = 4):
+    """Rewards, logged pmfs, pmfs of a policy, and actions. Rewards are rarer for higher actions."""
+    rng = np.random.default_rng(seed)
+    logged, policy = (rng.dirichlet(np.full(actions, 2.0), n) + 0.05 for _ in range(2))
+    logged /= logged.sum(axis=1, keepdims=True)
+    policy /= policy.sum(axis=1, keepdims=True)
+    drawn = (logged.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+    rewards = (rng.random(n) < 0.6 / (1 + drawn)).astype(float)
+    return rewards, logged, policy, drawn
+
+
+def chosen(pmf, actions):
+    return pmf[np.arange(len(actions)), actions]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_point_estimates_and_asymptotic_intervals_equal_those_of_vw_estimators(seed):
+    rewards, logged, policy, actions = random_log(seed)
+    p, pi = chosen(logged, actions), chosen(policy, actions)
+    theirs = {"ips": vw_ips.Estimator(), "snips": vw_snips.Estimator()}
+    intervals = {"gaussian": vw_gaussian.Interval(), "cressie_read": cressieread.Interval()}
+    for one in (*theirs.values(), *intervals.values()):
+        for values in zip(p.tolist(), rewards.tolist(), pi.tolist(), strict=True):
+            one.add_example(*values)
+    ours = {"ips": ips(rewards, p, pi), "snips": snips(rewards, p, pi)}
+    for name, estimator in theirs.items():
+        assert ours[name].value == pytest.approx(estimator.get(), abs=1e-9)
+    for name, interval in intervals.items():
+        found = ours["ips"].intervals[name]
+        assert found.kind == "asymptotic"
+        assert (found.low, found.high) == pytest.approx(interval.get(0.05), abs=1e-8)
+
+
+def test_cressie_read_equals_that_of_vw_estimators_where_the_largest_weight_is_known():
+    rng = np.random.default_rng(3)
+    n, rewards = 4000, (rng.random(4000) < 0.02).astype(float)
+    actions = rng.integers(5, size=n)
+    found = ips(rewards, np.full((n, 5), 0.2), np.tile([0, 1.0, 0, 0, 0], (n, 1)), actions).intervals["cressie_read"]
+    theirs = cressieread.Interval(wmin=0, wmax=5)
+    for action, reward in zip(actions.tolist(), rewards.tolist(), strict=True):
+        theirs.add_example(0.2, reward, float(action == 1))
+    assert (found.low, found.high) == pytest.approx(theirs.get(0.05), abs=1e-8)
+
+
+def test_rewards_of_another_range_are_the_same_on_that_scale():
+    rewards, logged, policy, actions = random_log(1)
+    unit = ips(rewards, logged, policy, actions)
+    costs = ips(-3.0 + 2.0 * rewards, logged, policy, actions, reward_range=(-3, -1))
+    # Where the weights do not have the mean 1, unbiased estimates differ by what the lowest reward is counted for.
+    for name, interval in unit.intervals.items():
+        other = costs.intervals[name]
+        assert (other.low, other.high) == pytest.approx((-3 + 2 * interval.low, -3 + 2 * interval.high), abs=1e-9)
+    assert costs.value == pytest.approx(-3 + 2 * unit.value)
+
+
+def test_doubly_robust_is_what_the_textbook_says():
+    rewards, logged, policy, actions = random_log(2, n=300)
+    predictions = np.random.default_rng(0).random(logged.shape)
+    expected = np.mean(
+        [
+            sum(policy[i, a] * predictions[i, a] for a in range(4))
+            + policy[i, actions[i]] / logged[i, actions[i]] * (rewards[i] - predictions[i, actions[i]])
+            for i in range(300)
+        ]
+    )
+    assert dr(rewards, logged, policy, actions, predictions).value == pytest.approx(expected, abs=1e-12)
+    no_model = dr(rewards, logged, policy, actions, np.zeros_like(logged))
+    assert no_model.value == pytest.approx(ips(rewards, logged, policy, actions).value, abs=1e-12)
+
+
+def test_doubly_robust_intervals_are_narrower_where_the_model_knows():
+    rng = np.random.default_rng(4)
+    n = 5000
+    means = rng.choice([0.1, 0.9], (n, 5))
+    actions = rng.integers(5, size=n)
+    rewards = chosen(means, actions)  # no noise
+    policy, logged = np.eye(5)[means.argmax(axis=1)], np.full((n, 5), 0.2)
+    robust, weighted = dr(rewards, logged, policy, actions, means), ips(rewards, logged, policy, actions)
+    truth = means.max(axis=1).mean()
+    for name in ("anytime", "empirical_bernstein", "gaussian"):
+        assert truth in robust.intervals[name]
+        assert robust.intervals[name].width < 0.6 * weighted.intervals[name].width
+
+
+def test_replay_keeps_the_events_where_a_policy_agrees_with_uniform_choices():
+    rng = np.random.default_rng(5)
+    actions = rng.integers(3, size=3000)
+    rewards = rng.random(3000).round(1)
+    policy = np.eye(3)[rng.integers(3, size=3000)]
+    found = replay(rewards, np.full((3000, 3), 1 / 3), policy, actions)
+    agree = chosen(policy, actions) == 1
+    assert found.value == pytest.approx(rewards[agree].mean(), abs=1e-12)
+    assert found.effective_n == agree.sum()
+    assert found.n == 3000
+
+
+def test_replay_of_a_policy_that_draws_is_near_its_value():
+    rewards, logged, policy, actions = random_log(6, n=40_000)
+    truth = (policy * (0.6 / (1 + np.arange(4)))).sum(axis=1).mean()
+    found = replay(rewards, logged, policy, actions)
+    assert truth in found.intervals["gaussian"]
+    assert found.effective_n < 40_000
+
+
+# Valid intervals
+
+
+def constant_policy(rng, n, rate, actions):
+    """Weights and rewards of a policy that always plays one of some actions which the log plays equally often."""
+    weights = np.where(rng.integers(actions, size=n) == 0, float(actions), 0.0)
+    return weights, (rng.random(n) < rate).astype(float), mass_beyond(np.ones(n), np.full(n, 1 / actions))
+
+
+@pytest.mark.parametrize(("rate", "actions"), [(0.5, 2), (0.05, 4), (0.005, 10)])
+def test_valid_intervals_hold_at_every_n_at_once(rate, actions):
+    rng = np.random.default_rng(7)
+    runs, ends = 120, [30, 100, 300, 1000, 3000]
+    failed = at_the_end = 0
+    for _ in range(runs):
+        weights, rewards, beyond = constant_policy(rng, ends[-1], rate, actions)
+        interval = AnytimeInterval(expected=ends[-1])
+        outside = False
+        for start, end in zip([0, *ends], ends, strict=False):
+            interval.update(weights[start:end], rewards[start:end], beyond=beyond[start:end])
+            low, high = interval.interval
+            outside = outside or not low <= rate <= high
+        failed += outside
+        low, high = interval.at_the_end
+        at_the_end += not low <= rate <= high
+    allowed = 0.05 * runs + 2 * math.sqrt(runs * 0.05 * 0.95)
+    assert failed <= allowed
+    assert at_the_end <= allowed
+
+
+def test_intervals_become_narrow():
+    weights, rewards, beyond = constant_policy(np.random.default_rng(8), 100_000, 0.05, 4)
+    interval = AnytimeInterval(expected=100_000)
+    interval.update(weights, rewards, beyond=beyond)
+    low, high = interval.interval
+    plain = ips(rewards, np.full(100_000, 0.25), weights / 4).intervals
+    gaussian = plain["gaussian"].width
+    assert high - low < 2.6 * gaussian
+    assert interval.at_the_end[1] - interval.at_the_end[0] < 2.2 * gaussian
+    # Without knowing what else could have been drawn, the upper end is where weights without a bound allow it to be.
+    assert plain["anytime"].low == pytest.approx(low)
+    assert plain["anytime"].high > high + gaussian
+
+
+def test_the_interval_of_a_value_that_changes_holds_for_its_mean():
+    rng = np.random.default_rng(9)
+    n, failed = 4000, 0
+    rates = np.where(np.arange(n) < n // 2, 0.1, 0.8)
+    for _ in range(60):
+        interval = AnytimeInterval()
+        weights = np.where(rng.random(n) < 0.5, 2.0, 0.0)
+        interval.update(weights, (rng.random(n) < rates).astype(float), beyond=np.zeros((n, len(WEIGHT_BOUNDS))))
+        low, high = interval.interval
+        failed += not low <= rates.mean() <= high
+    assert failed <= 6
+
+
+def test_what_the_log_never_plays_is_counted_from_the_lowest_to_the_highest_reward():
+    n = 4000
+    logged = np.tile([0.5, 0.5, 0.0], (n, 1))
+    actions = np.random.default_rng(0).integers(2, size=n)
+    policy = np.tile([0.75, 0.0, 0.25], (n, 1))  # the third action may earn nothing, or 1
+    found = ips(np.ones(n), logged, policy, actions)
+    assert found.refused is not None
+    assert "25%" in found.refused
+    assert math.isnan(found.value)
+    assert 0.75 in found.interval
+    assert 1.0 in found.interval
+    assert found.interval.low > 0.6
+
+
+def test_many_small_updates_equal_one():
+    weights, rewards, beyond = constant_policy(np.random.default_rng(10), 500, 0.3, 3)
+    whole, pieces = AnytimeInterval(expected=500), AnytimeInterval(expected=500)
+    whole.update(weights, rewards, beyond=beyond)
+    for i in range(500):
+        pieces.update(weights[i], rewards[i], beyond=beyond[i])
+    assert pieces.n == 500
+    assert pieces.interval == pytest.approx(whole.interval, abs=1e-9)
+    assert pieces.at_the_end == pytest.approx(whole.at_the_end, abs=1e-9)
+
+
+def test_an_interval_goes_on_from_its_state():
+    weights, rewards, beyond = constant_policy(np.random.default_rng(11), 600, 0.3, 3)
+    whole, first = AnytimeInterval((0, 2), 0.9), AnytimeInterval((0, 2), 0.9)
+    whole.update(weights, rewards, beyond=beyond)
+    first.update(weights[:200], rewards[:200], beyond=beyond[:200])
+    second = AnytimeInterval.from_dict(json.loads(json.dumps(first.to_dict())))
+    second.update(weights[200:], rewards[200:], beyond=beyond[200:])
+    assert second.interval == pytest.approx(whole.interval, abs=1e-9)
+    assert (second.n, second.level, second.reward_range) == (600, 0.9, (0.0, 2.0))
+
+
+def test_nothing_seen_is_nothing_known():
+    assert AnytimeInterval((-1, 1)).interval == (-1.0, 1.0)
+    assert DoublyRobustTally((-1, 1)).dr().refused == "the log has no events."
+    assert ips([], [], []).interval.width == 1.0
+
+
+# Warnings and refusals
+
+
+def test_a_policy_that_plays_nothing_of_the_log_is_refused():
+    found = ips([1, 0, 1], [0.5, 0.5, 0.5], [0, 0, 0])
+    assert "never plays what the log has played" in (found.refused or "")
+    assert found.to_dict()["value"] is None
+
+
+def test_weights_on_few_events_are_refused_or_warned_of():
+    rewards = np.ones(1000)
+    logged, policy = np.full(1000, 0.9), np.full(1000, 0.001)
+    logged[:3], policy[:3] = 0.001, 0.9
+    found = ips(rewards, logged, policy)
+    assert "amount to only 3.0" in (found.refused or "")
+    rng = np.random.default_rng(0)
+    warned = ips(np.ones(200), np.full(200, 0.2), (rng.random(200) < 0.2).astype(float))
+    assert warned.refused is None
+    assert any("amount to only" in one for one in warned.warnings)
+
+
+def test_probabilities_that_are_wrong_are_warned_of():
+    rewards, logged, policy, actions = random_log(12, n=5000)
+    assert ips(rewards, logged, policy, actions).warnings == ()
+    wrong = ips(rewards, chosen(logged, actions) / 2, chosen(policy, actions))
+    assert any("The weights have the mean" in one for one in wrong.warnings)
+
+
+def test_a_learning_policy_has_no_interval_for_a_constant_value():
+    rewards, logged, policy, actions = random_log(13)
+    assert "empirical_bernstein" in ips(rewards, logged, policy, actions).intervals
+    for found in (
+        ips(rewards, logged, policy, actions, learns=True),
+        dr(rewards, logged, policy, actions, logged, learns=True),
+    ):
+        assert "empirical_bernstein" not in found.intervals
+        assert found.interval.kind == "valid"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([2.0], [0.5], [0.5]), r"a reward is 2.0; expected numbers in \[0, 1\]"),
+        (([1.0], [0.0], [0.5]), r"row 0 has the probability 0.0; expected more than 0"),
+        (([1.0], [0.5], [1.5]), r"policy has the value 1.5; expected probabilities"),
+        (([1.0], [[0.5, 0.5]], [[0.5, 0.5]]), r"without actions"),
+        (([1.0], [[0.5, 0.4]], [[0.5, 0.5]], [0]), r"logged sums to 0.9 in row 0"),
+        (([1.0], [[0.5, 0.5]], [[0.5, 0.5]], [2]), r"an action is 2; expected 0 to 1"),
+        (([1.0], [0.5, 0.5], [0.5]), r"logged has shape \(2,\); expected \(1,\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        ips(*arguments)
+
+
+@pytest.mark.parametrize("module", ["evaluation", "evaluation.anytime", "evaluation.arrays"])
+def test_examples_in_docstrings_run(module):
+    failed, tried = doctest.testmod(import_module(f"vw_fastcb.{module}"))
+    assert tried > 0
+    assert failed == 0
