@@ -581,6 +581,12 @@ def answer_all(loop: Loop, requests: Sequence[Request]) -> list[LoopDecision | E
     return answers
 
 
+def journal_of(loop: Loop) -> Journal:
+    """The journal of a loop, to be read."""
+    loop._check_open()
+    return loop._worker.journal
+
+
 def failure_of(loop: Loop) -> LoopError | None:
     """Why a loop acknowledges nothing any more, if that is so: it has to be opened again."""
     return loop._worker.problem
