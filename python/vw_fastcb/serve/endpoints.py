@@ -74,6 +74,7 @@ class Service:
         self.metrics = metrics
         self.commits = Commits(loop)
         self.is_stopping = False
+        self.at_end: list[Callable[[], None]] = []  # what others want to be done then
         self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
         self._most_bytes = most_bytes
         self._readers = ThreadPoolExecutor(4, "vw_fastcb.serve.reader")
@@ -82,6 +83,8 @@ class Service:
         """Answers what waits; nothing more is answered then."""
         self.commits.stop()
         self._readers.shutdown()
+        for end in self.at_end:
+            end()
 
     async def read(self, look: Callable[[], _T]) -> _T:
         """Looks at the journal, in a thread: the disk may be slow."""

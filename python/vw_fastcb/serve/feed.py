@@ -39,6 +39,7 @@ class Feed:
     def __init__(self, service: Service, journal: str, about: dict[str, Any]) -> None:
         self._service = service
         self._reader = LiveReader(journal)
+        service.at_end.append(lambda: self._reader.stop(waits=True))
         self._about = about
         self._viewers: set[asyncio.Queue[bytes | None]] = set()
         self._task: asyncio.Task[None] | None = None
@@ -79,7 +80,7 @@ class Feed:
         finally:
             self._task, self._status = None, {}
             self._tell(None)
-            await self._reader.stop()
+            self._reader.stop()
 
     def _tell(self, message: bytes | None) -> None:
         for viewer in self._viewers:

@@ -19,7 +19,7 @@ from vw_fastcb.evaluation.anytime import AnytimeInterval, mass_beyond
 from vw_fastcb.loop.join import Join, Learn
 from vw_fastcb.loop.learner import is_sound
 from vw_fastcb.loop.records import Record
-from vw_fastcb.loop.settings import LoopSettings
+from vw_fastcb.loop.settings import ACTIONS, LoopSettings
 
 MOST_ACTIONS = 32  # that are told apart; all further ones are one
 MOST_BUCKETS = 240  # of time; where there would be more, two become one
@@ -264,9 +264,9 @@ class Live:
         self._settings = LoopSettings.from_json((record.body or {})["settings"])
         self._join.settings = self._settings.join
         self._name_actions()
-        changed = ", ".join(before.differences(self._settings))
+        changed = dict.fromkeys("actions" if one in ACTIONS else one for one in before.differences(self._settings))
         if changed:
-            self._marks.append({"time": record.time, "what": f"changed: {changed}"})
+            self._marks.append({"time": record.time, "what": f"changed: {', '.join(changed)}"})
 
     def _settle(self, position: int, value: float | None) -> None:
         """The outcome of a decision is final; None where it has none."""

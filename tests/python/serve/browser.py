@@ -1,7 +1,7 @@
 """A real browser for tests: Debian's chromium, driven over a pipe by its DevTools protocol. It needs no package.
 
-    with Browser() as browser, browser.tab(url) as tab:
-        tab.wait_for("document.title === 'fastcb'")
+with Browser() as browser, browser.tab(url) as tab:
+    tab.wait_for("document.title === 'fastcb'")
 """
 
 from __future__ import annotations
@@ -48,16 +48,12 @@ class Browser:
         self._folder = tempfile.mkdtemp(prefix="vw-fastcb-browser-")
         read_there, self._write = os.pipe()
         self._read, write_there = os.pipe()
-
-        def place() -> None:  # chromium reads descriptor 3 and writes descriptor 4
-            spare = [os.dup(one) for one in (read_there, write_there)]
-            os.dup2(spare[0], 3)
-            os.dup2(spare[1], 4)
-
+        # Chromium reads descriptor 3 and writes descriptor 4, which a shell can arrange.
+        descriptors = f'exec "$@" 3<&{read_there} 4>&{write_there}'
+        command = [CHROMIUM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"]
         self.process = subprocess.Popen(
-            [CHROMIUM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
-            close_fds=False,
-            preexec_fn=place,
+            ["bash", "-c", descriptors, "bash", *command],
+            pass_fds=(read_there, write_there),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
