@@ -205,6 +205,8 @@ void learn(shared_learner& self, const encoded_rows& contexts, const encoded_row
       });
 }
 
+constexpr size_t ROUNDS_INSIDE = 1000;  // a fork that waits for the lock is let in between
+
 // The whole bandit loop on full-information data, in the given order of the rows, with a learner that nobody else
 // knows: what it has learned is left in it.
 py::tuple simulate(shared_learner& self, const encoded_rows& contexts, const encoded_rows* actions,
@@ -220,7 +222,6 @@ py::tuple simulate(shared_learner& self, const encoded_rows& contexts, const enc
   auto* cost = costs.mutable_data();
   const auto* row_of = order.data();
   const auto* cost_of = all_costs.data();
-  constexpr size_t ROUNDS_INSIDE = 1000;  // a fork that waits for the lock is let in between
   {
     const py::gil_scoped_release release;
     for (size_t begin = 0; begin < count; begin += ROUNDS_INSIDE)
@@ -241,6 +242,47 @@ py::tuple simulate(shared_learner& self, const encoded_rows& contexts, const enc
     }
   }
   return py::make_tuple(played_actions, probabilities, costs);
+}
+
+// Progressive validation on logged events, in the order of their rows: each is judged, and then learned if its action's
+// probability is above its threshold. The learner is one that nobody else knows, as in a simulation.
+py::tuple validate(shared_learner& self, const encoded_rows& contexts, const encoded_rows* actions,
+    const std::optional<indices>& first, const indices& chosen, const floats& costs, const floats& weights,
+    const doubles& thresholds, const std::optional<bytes_array>& excluded)
+{
+  const event_arrays events(contexts, actions, first);
+  const auto count = events.contexts.rows();
+  doubles probabilities(static_cast<py::ssize_t>(count));
+  doubles predictions(static_cast<py::ssize_t>(count));
+  doubles means(static_cast<py::ssize_t>(count));
+  auto* probability = probabilities.mutable_data();
+  auto* prediction = predictions.mutable_data();
+  auto* mean = means.mutable_data();
+  const auto* action = chosen.data();
+  const auto* cost = costs.data();
+  const auto* weight = weights.data();
+  const auto* threshold = thresholds.data();
+  const uint8_t* const mask = excluded ? excluded->data() : nullptr;
+  {
+    const py::gil_scoped_release release;
+    for (size_t begin = 0; begin < count; begin += ROUNDS_INSIDE)
+    {
+      self.locked_without_interpreter(
+          [&](array_learner& learner)
+          {
+            for (size_t i = begin; i < std::min(count, begin + ROUNDS_INSIDE); ++i)
+            {
+              const auto judged =
+                  learner.judge(events.contexts, events.actions, i, static_cast<uint32_t>(action[i]), cost[i],
+                      weight[i], threshold[i], mask != nullptr ? mask + events.begin(i, self.fixed_actions) : nullptr);
+              probability[i] = judged.probability;
+              prediction[i] = self.told(judged.prediction);
+              mean[i] = self.told(judged.mean_prediction);
+            }
+          });
+    }
+  }
+  return py::make_tuple(probabilities, predictions, means);
 }
 
 void register_rows(py::module_& module)
@@ -304,6 +346,8 @@ void register_learner(py::module_& module)
       .def("learn", &learn, arg("contexts"), arg("actions").none(true), arg("first"), arg("chosen"), arg("costs"),
           arg("weights"))
       .def("simulate", &simulate, arg("contexts"), arg("actions").none(true), arg("first"), arg("costs"), arg("order"))
+      .def("validate", &validate, arg("contexts"), arg("actions").none(true), arg("first"), arg("chosen"), arg("costs"),
+          arg("weights"), arg("thresholds"), arg("excluded") = none)
       .def(
           "save", [](shared_learner& self, const std::string& path)
           { self.locked([&](array_learner& l) { l.save(path); }); }, arg("path"))

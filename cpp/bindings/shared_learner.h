@@ -100,8 +100,11 @@ public:
   {
     _learner.predict(events.contexts, events.actions, row, pmf, predictions, excluded);
     const auto count = _learner.actions_of(events.actions, row);
-    for (size_t a = 0; a < count; ++a) { predictions[a] = _offset + _slope * predictions[a]; }
+    for (size_t a = 0; a < count; ++a) { predictions[a] = told(predictions[a]); }
   }
+
+  // What the engine predicts, in [0,1], as a cost or a reward.
+  double told(double prediction) const { return _offset + _slope * prediction; }
 
   double next_draw()
   {

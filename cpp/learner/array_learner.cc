@@ -24,6 +24,7 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace vw_fastcb
@@ -354,6 +355,20 @@ array_learner::outcome array_learner::play(
   const outcome played{action, static_cast<float>(_round_pmf[action]), costs[action]};
   update(contexts, actions, row, played.action, played.cost, 1.f);
   return played;
+}
+
+array_learner::judgement array_learner::judge(const feature_rows& contexts, const action_sets& actions, size_t row,
+    uint32_t action, float cost, float weight, double threshold, const uint8_t* excluded)
+{
+  const auto count = actions_of(actions, row);
+  if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
+  _round_pmf.resize(count);
+  _round_predictions.resize(count);
+  predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data(), excluded);
+  const auto mean = std::inner_product(_round_pmf.begin(), _round_pmf.end(), _round_predictions.begin(), 0.);
+  const judgement judged{_round_pmf[action], _round_predictions[action], mean};
+  if (judged.probability > threshold) { update(contexts, actions, row, action, cost, weight); }
+  return judged;
 }
 
 double array_learner::gamma() const { return _oracle->gamma(_logits.size()); }

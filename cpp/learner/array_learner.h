@@ -94,6 +94,18 @@ public:
   };
   outcome play(const feature_rows& contexts, const action_sets& actions, size_t row, double draw, const float* costs);
 
+  // One logged event, judged before it is learned: the probability of the logged action, its prediction, and the mean
+  // prediction under all probabilities. It is learned if the probability is above `threshold`. `excluded` is as for
+  // predict.
+  struct judgement
+  {
+    double probability;
+    double prediction;
+    double mean_prediction;
+  };
+  judgement judge(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
+      float weight, double threshold, const uint8_t* excluded = nullptr);
+
   double gamma() const;  // of the last prediction
   uint64_t events() const;
   void save(const std::string& path);
@@ -150,7 +162,7 @@ private:
   std::vector<size_t> _allowed;  // where actions are excluded
   std::vector<double> _allowed_pmf;
   std::vector<double> _allowed_predictions;
-  std::vector<double> _round_pmf;  // of a simulated round
+  std::vector<double> _round_pmf;  // of a simulated round, or of a logged event
   std::vector<double> _round_predictions;
 };
 }  // namespace vw_fastcb

@@ -72,6 +72,17 @@ class ArrayLearner:
         costs: NDArray[np.float32],
         order: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]: ...
+    def validate(
+        self,
+        contexts: Rows,
+        actions: Rows | None,
+        first: NDArray[np.int64] | None,
+        chosen: NDArray[np.int64],
+        costs: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        thresholds: NDArray[np.float64],
+        excluded: NDArray[np.uint8] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
     def save(self, path: str | bytes) -> None: ...
     def model(self) -> bytes: ...
     def workspace(self) -> Any: ...

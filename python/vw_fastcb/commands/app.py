@@ -107,3 +107,49 @@ def replay(
     except (LoopError, OSError, ValueError) as problem:
         raise typer.BadParameter(str(problem)) from problem
     raise typer.Exit(code)
+
+
+_TUNE_HELP = (  # in one piece, because typer keeps the line breaks of a docstring
+    "Choose oracle, step, interactions, gamma and objective from data.\n\n"
+    "SOURCE is a log of a decision service (.dsjson), a journal of the loop, or a table with a column of right answers "
+    "(.csv, .arff, .npz, .parquet, .vw). What looks best on one half of the data is taken only if it is better on the "
+    "other half, too, beyond what luck explains; else the default stays. It prints the flags to use. A run that was "
+    "stopped goes on where it was."
+)
+
+
+@app.command(help=_TUNE_HELP)
+def tune(
+    *,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A log, a journal, or a table.")],
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Of a log: the lowest and the highest reward.", metavar="LOW HIGH"),
+    ] = None,
+    cost_range: Annotated[
+        tuple[float, float] | None, typer.Option(help="The same, of costs.", metavar="LOW HIGH")
+    ] = None,
+    actions: Annotated[
+        str | None, typer.Option(help="Of a log whose actions are fixed: their names 'a,b,c', or their number.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Of a table: the column of right answers.")] = None,
+    events: Annotated[int, typer.Option(min=400, help="Of a log: at most this many events, the newest.")] = 100_000,
+    orders: Annotated[int, typer.Option(min=2, help="Of a table: how many orders of the rows choose.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of orders, draws and replays.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 takes all processors.")] = -1,
+    out: Annotated[Path, typer.Option(help="The folder for what was measured and found.")] = Path("fastcb-tuning"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+) -> None:
+    """Chooses settings."""
+    from vw_fastcb.commands.loop_settings import actions_of  # noqa: PLC0415, `fastcb --help` must not wait for it
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.tune import Source, run_tune  # noqa: PLC0415
+
+    given = {
+        "reward_range": reward_range,
+        "cost_range": cost_range,
+        "actions": None if actions is None else actions_of(actions),
+    }
+    wanted = {name: value for name, value in given.items() if value is not None}
+    chosen = Source(source, wanted, target, events=events, orders=orders, seed=seed)
+    raise typer.Exit(guarded("tune", lambda: run_tune(chosen, jobs=jobs, out=out, as_json=as_json)))

@@ -79,7 +79,7 @@ def _as_given(options: dict[str, Any]) -> dict[str, Any]:
     """What `Loop.open` takes, of those options that were given."""
     given = {name: value for name, value in options.items() if value is not None}
     if "actions" in given:
-        given["actions"] = _actions(given["actions"])
+        given["actions"] = actions_of(given["actions"])
     if "interactions" in given:
         given["interactions"] = _names(given["interactions"])
     if "retired" in given:
@@ -90,7 +90,8 @@ def _as_given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _actions(text: str) -> list[str] | int | None:
+def actions_of(text: str) -> list[str] | int | None:
+    """Names, a number, or none, as options say them."""
     if text.strip().lower() == "none":
         return None
     return int(text) if text.strip().isdecimal() else _names(text)

@@ -8,7 +8,7 @@ import itertools
 import os
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,13 @@ from vw_fastcb.learner.decision import Decision, Decisions, check_maker
 from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, Model, new_learner, plain_id, read_model
 from vw_fastcb.learner.events import ActionSets, Events, Table
 from vw_fastcb.learner.explanation import Explanation, Weights, explain, weights_of
-from vw_fastcb.learner.outcomes import cost_table, observed_value
-from vw_fastcb.learner.settings import Settings
+from vw_fastcb.learner.outcomes import cost_table, excluded_mask, observed_value
+from vw_fastcb.learner.settings import Settings, is_whole
 from vw_fastcb.learner.simulation import Simulation, play
+
+if TYPE_CHECKING:
+    from vw_fastcb.learner.tuning import Tuning
+    from vw_fastcb.learner.tuning.evidence import Evidence
 
 _Self = TypeVar("_Self", bound="FastCB")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -311,7 +315,7 @@ class FastCB:
             array([[0.333, 0.333, 0.333, 0.   ]])
         """
         engine, events = self._events(contexts, action_features)
-        pmf, _, _ = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
+        pmf, _, _ = engine.learner.predict(*events.arrays, excluded_mask(engine.settings, exclude, events.counts))
         engine.learner.remember(*events.rows)
         return events.table(pmf)
 
@@ -339,7 +343,7 @@ class FastCB:
             array([1, 1])
         """
         engine, events = self._events(contexts, action_features)
-        mask = _mask(engine.settings, exclude, events.counts)
+        mask = excluded_mask(engine.settings, exclude, events.counts)
         _, predicted, _ = engine.learner.predict(*events.arrays, mask)
         engine.learner.remember(*events.rows)
         costs = predicted if engine.settings.noun == "cost" else -predicted
@@ -489,7 +493,9 @@ class FastCB:
         if ids is not None and (isinstance(event_ids, str) or len(ids) != count):
             raise ValueError(f"event_ids are {event_ids!r}; expected one for each of {count} rows.")
         draws = None if ids is None else np.array([engine.draw_of(one) for one in ids], dtype=np.float64)
-        pmf, predicted, gamma = engine.learner.predict(*events.arrays, _mask(engine.settings, exclude, events.counts))
+        pmf, predicted, gamma = engine.learner.predict(
+            *events.arrays, excluded_mask(engine.settings, exclude, events.counts)
+        )
         actions, probabilities = engine.learner.draw_actions(pmf, events.begins, draws)
         engine.learner.remember(*events.rows)
         features: Any = None if engine.settings.n_actions is not None else []
@@ -628,6 +634,79 @@ class FastCB:
 
         seed = self.seed if seed is None else seed
         return play(settings, game, len(events.contexts), n_shuffles=n_shuffles, seed=seed, n_jobs=n_jobs)
+
+    def tune(
+        self,
+        contexts: Any,
+        targets: Any = None,
+        *,
+        actions: ArrayLike | None = None,
+        values: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        action_features: Any = None,
+        exclude: _Exclude = None,
+        n_orders: int = 10,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> Tuning:
+        """Chooses the parameters that you left open: oracle and step, interactions, gamma, objective.
+
+        The data are of one of two kinds. Either every cost is known: give `targets`, as for `simulate`. Or they are a
+        log: give the `actions` that were taken, their `values` and their `probabilities`. What looks best on one half
+        of the data is taken only if it is better on the other half, too, beyond what luck explains; else the default
+        stays. The learner itself stays as it is.
+
+        Args:
+            contexts: As `predict_proba`.
+            targets: The right action of each row, or the cost (or reward) of each action, as of `simulate`.
+            actions: The action that was taken in each event, from 0, (n,), or its name.
+            values: What it cost, or its reward, (n,).
+            probabilities: With which it was drawn, (n,).
+            action_features: As `predict_proba`.
+            exclude: Actions that could not be drawn in the log, as `predict_proba`.
+            n_orders: With `targets`: how many orders of the rows choose. As many others confirm.
+            seed: Of orders, draws and replays.
+            n_jobs: How many threads, -1 for all cores. The result does not depend on it.
+
+        Returns:
+            The parameters to change, a learner that has them, the flags for the command line, and how sure all this is.
+
+        Raises:
+            ValueError: As `partial_fit`; a log of less than 400 events; both kinds of data, or neither.
+            TypeError: As `partial_fit`.
+
+        Examples:
+            >>> import numpy as np
+            >>> from vw_fastcb import FastCB
+            >>> rows = np.random.default_rng(0).integers(0, 2, (500, 2))
+            >>> tuning = FastCB(2).tune(rows, rows[:, 0] ^ rows[:, 1], n_orders=4)
+            >>> tuning.changes
+            {'interactions': ('xx',)}
+            >>> tuning.learner
+            FastCB(n_actions=2, interactions=('xx',))
+        """
+        from vw_fastcb.learner.tuning import LogEvidence, TableEvidence, search  # noqa: PLC0415, few need it
+
+        settings = self._settings()
+        logged: dict[str, Any] = {"actions": actions, "values": values, "probabilities": probabilities}
+        missing = [name for name, given in logged.items() if given is None]
+        if (targets is None) == (len(missing) == len(logged)) or (targets is None and missing):
+            raise TypeError(
+                f"tune was given {'targets' if targets is not None else 'no targets'}, and of a log all but "
+                f"{missing or 'nothing'}; expected either targets, or actions, values and probabilities."
+            )
+        if not is_whole(n_orders) or n_orders < 2:
+            raise ValueError(f"n_orders is {n_orders!r}; expected a whole number, 2 or larger.")
+        if not is_whole(seed) or seed < 0:
+            raise ValueError(f"seed is {seed!r}; expected a whole number, 0 or larger.")
+        evidence: Evidence
+        if targets is not None:
+            orders = int(n_orders)
+            evidence = TableEvidence(settings, contexts, targets, action_features, orders=orders, seed=int(seed))
+        else:
+            log = {**logged, "action_features": action_features, "exclude": exclude}
+            evidence = LogEvidence(settings, contexts, **log, seed=int(seed))
+        return search(self.get_params(), evidence, n_jobs=n_jobs)
 
     # The model
 
@@ -942,38 +1021,3 @@ def _check_logged(engine: Engine, decision: Decision) -> None:
 def _given(value: Any) -> str:
     """What was given, in a word or two."""
     return "None" if value is None else f"a value of type {type(value).__name__}"
-
-
-def _mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-    """A byte for each action of each event, 1 for those that are excluded; None where none is."""
-    if exclude is None:
-        return None
-    if isinstance(exclude, np.ndarray) and exclude.dtype == bool:
-        if exclude.ndim != 2 or exclude.shape[0] != len(counts) or not (counts == exclude.shape[1]).all():
-            raise ValueError(
-                f"exclude has shape {exclude.shape}; expected ({len(counts)}, A), one entry for each action."
-            )
-        mask = exclude.astype(np.uint8).ravel()
-        sets = list(exclude)
-    else:
-        if isinstance(exclude, str) or not isinstance(exclude, (Collection, np.ndarray)):
-            raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
-        each = len(exclude) > 0 and not any(isinstance(one, (int, str, np.integer)) for one in exclude)
-        if each and len(exclude) != len(counts):
-            raise ValueError(f"exclude has {len(exclude)} lists; expected one for each of {len(counts)} events.")
-        lists = list(exclude) if each else [exclude] * len(counts)
-        sets = []
-        for event, (excluded, count) in enumerate(zip(lists, counts.tolist(), strict=True)):
-            if not isinstance(excluded, Collection):
-                raise TypeError(
-                    f"exclude is {excluded!r} for event {event}; expected a list of actions, "
-                    "empty where none is left out."
-                )
-            one = np.zeros(count, dtype=bool)
-            one[[settings.action_number(action, count) for action in excluded]] = True
-            sets.append(one)
-        mask = np.concatenate(sets).astype(np.uint8) if sets else np.zeros(0, dtype=np.uint8)
-    full = next((i for i, one in enumerate(sets) if one.all()), None)
-    if full is not None:
-        raise ValueError(f"exclude leaves no action of event {full}; expected at least one that may be drawn.")
-    return mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,41 @@ def cost_table(settings: Settings, targets: Any, counts: NDArray[np.int64]) -> N
     table = np.full(total, high)
     table[np.cumsum(counts) - counts + right] = low
     return table
+
+
+def excluded_mask(settings: Settings, exclude: Any, counts: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+    """A byte for each action of each event, 1 for those that are excluded; None where none is."""
+    if exclude is None:
+        return None
+    if isinstance(exclude, np.ndarray) and exclude.dtype == bool:
+        if exclude.ndim != 2 or exclude.shape[0] != len(counts) or not (counts == exclude.shape[1]).all():
+            raise ValueError(
+                f"exclude has shape {exclude.shape}; expected ({len(counts)}, A), one entry for each action."
+            )
+        mask = exclude.astype(np.uint8).ravel()
+        sets = list(exclude)
+    else:
+        if isinstance(exclude, str) or not isinstance(exclude, (Collection, np.ndarray)):
+            raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
+        each = len(exclude) > 0 and not any(isinstance(one, (int, str, np.integer)) for one in exclude)
+        if each and len(exclude) != len(counts):
+            raise ValueError(f"exclude has {len(exclude)} lists; expected one for each of {len(counts)} events.")
+        lists = list(exclude) if each else [exclude] * len(counts)
+        sets = []
+        for event, (excluded, count) in enumerate(zip(lists, counts.tolist(), strict=True)):
+            if not isinstance(excluded, Collection):
+                raise TypeError(
+                    f"exclude is {excluded!r} for event {event}; expected a list of actions, "
+                    "empty where none is left out."
+                )
+            one = np.zeros(count, dtype=bool)
+            one[[settings.action_number(action, count) for action in excluded]] = True
+            sets.append(one)
+        mask = np.concatenate(sets).astype(np.uint8) if sets else np.zeros(0, dtype=np.uint8)
+    full = next((i for i, one in enumerate(sets) if one.all()), None)
+    if full is not None:
+        raise ValueError(f"exclude leaves no action of event {full}; expected at least one that may be drawn.")
+    return mask
 
 
 def as_floats(given: Any, what: str) -> NDArray[np.float64]:

@@ -165,7 +165,7 @@ def play(
         order = np.arange(count) if n_shuffles is None else generator.permutation(count)
         return (*game(order, int(generator.integers(2**63))), order)
 
-    pool = ThreadPoolExecutor(_threads(n_jobs, runs))
+    pool = ThreadPoolExecutor(threads(n_jobs, runs))
     try:
         with no_interrupt():
             played_runs = pool.map(run, range(runs))
@@ -184,7 +184,7 @@ def play(
     )
 
 
-def _threads(n_jobs: int | None, runs: int) -> int:
+def threads(n_jobs: int | None, runs: int) -> int:
     """How many threads; as in joblib, None is one and -1 is all cores."""
     if n_jobs is None:
         return 1

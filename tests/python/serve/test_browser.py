@@ -15,8 +15,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 TOKEN = "a-token-of-32-characters-or-more"
 NEWS = {"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "default_reward": 0, "seed": 1}
 CARD = "[...document.querySelectorAll('#cards div')].find((one) => one.innerText.startsWith('{}'))"
-    "[...document.querySelectorAll('#cards div')].find((one) => one.innerText.startsWith('{}'))?.querySelector('dd')"
-)
 
 # What a screen reader would stumble over.
 NAMELESS = """[...document.querySelectorAll('button, svg[role=img], table, input, section, dialog, progress')]
@@ -120,7 +118,7 @@ def test_the_page_in_a_browser(browser, tmp_path):
 
 @pytest.mark.slow
 def test_an_hour_of_traffic_leaves_browser_and_server_as_they_were(browser, tmp_path):
-    """Of traffic at a hundredfold speed: as many decisions and messages as in an hour, as fast as they go."""
+    """As many decisions as a page with 20 visitors a second has in an hour, as fast as they go."""
     minutes = 6
     with serving(tmp_path / "news.db", "--actions", "politics,sports,music", "--reward-range", "0", "1", "--wait", "2s",
                  "--default-reward", "0", "--checkpoint-every", "2s") as server:  # fmt: skip
@@ -155,5 +153,6 @@ def test_an_hour_of_traffic_leaves_browser_and_server_as_they_were(browser, tmp_
             assert tab.complaints() == []
     first, last = sizes[1], sizes[-1]
     growth = [after / before for before, after in zip(first, last, strict=True)]
-    assert max(growth[0], growth[1]) < 1.3, sizes
+    assert last[1] < 3000, sizes  # a chart has at most 240 stretches of time
+    assert growth[0] < 1.5, sizes
     assert max(growth[2:]) < 1.15, sizes

@@ -350,7 +350,7 @@ function rewardChart(frame, order) {
   const at = (bucket, which) => bucket[6]?.[which] ?? null;
   const seen = [];
   frame.buckets.forEach((bucket, i) => {
-    if (bucket[4] !== null && bucket[3] >= 10) seen.push(bucket[4]);
+    if (bucket[4] !== null && bucket[3] >= 10 && bucket[5] >= bucket[0]) seen.push(bucket[4]);
     const played = at(bucket, 0);
     if (played) seen.push(played[0]);
     if (played && i > frame.buckets.length / 4) seen.push(played[1], played[2]);
@@ -399,7 +399,7 @@ function rewardChart(frame, order) {
         plot.svg.append(svg("path", { class: `line s${colour(place)}`, d: path(points, plot) }));
       }
       frame.buckets.forEach((bucket, i) => {
-        if (bucket[4] === null) return;
+        if (bucket[4] === null || bucket[4] < low || bucket[4] > high) return;
         const isOpen = bucket[5] < bucket[0];
         plot.svg.append(svg("circle", { class: isOpen ? "open" : "dot", cx: plot.x(frame.xs[i]), cy: plot.y(bucket[4]), r: 2.4 }));
       });
