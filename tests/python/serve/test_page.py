@@ -4,12 +4,13 @@ import contextlib
 import http.client
 import json
 import re
+import subprocess
+import sys
 import time
 
-import psutil
 import pytest
 
-from serve.servers import PATIENCE, serving, threaded
+from serve.servers import PATIENCE, threaded
 from vw_fastcb import Loop
 from vw_fastcb.serve import feed
 
@@ -108,13 +109,14 @@ def test_a_stream_ends_with_the_server_and_takes_no_place_of_requests(loop, monk
     assert time.monotonic() - begun < 25
 
 
-def test_the_process_that_reads_ends_with_the_server(tmp_path):
-    with serving(tmp_path / "news.db", "--actions", "2") as server:
-        with events(server) as told:
-            next(one for one in told if one["live"].get("is_complete"))
-            (child,) = psutil.Process(server.process.pid).children()
-            server.kill()
-        assert psutil.wait_procs([child], PATIENCE)[1] == []
+def test_the_process_that_reads_ends_with_the_one_that_asked(loop, tmp_path):
+    command = [sys.executable, "-m", "vw_fastcb.serve.live_process"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(f"{tmp_path / 'news.db'}\n".encode())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["is_complete"]
+        process.stdin.close()  # as the kernel does for a process that was killed
+        assert process.wait(PATIENCE) == 0
 
 
 def test_a_token_is_exchanged_for_a_cookie(guarded):
