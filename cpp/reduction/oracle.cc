@@ -135,15 +135,7 @@ std::shared_ptr<VW::LEARNER::learner> oracle::set_up_base(VW::setup_base_i& stac
   _scorer = base.get();
   _regressor = base->get_base_learner();
   const bool has_l1 = (_all->loss_config.reg_mode & 1) != 0;  // gd then truncates weights before it adds them
-  const bool generates = _regressor->get_name() == "generate_interactions";
-  if (generates)
-  {
-    _interactions =
-        static_cast<VW::interactions_generator*>(_regressor->get_internal_type_erased_data_pointer_test_use_only());
-  }
-  const auto* const bottom = generates ? _regressor->get_base_learner() : _regressor;
-  _adds_up_weights = bottom->get_name() == "gd" && !has_l1 && !_all->weights.sparse;
-  _is_linear = _adds_up_weights && !generates;
+  _is_linear = _regressor->get_name() == "gd" && !has_l1 && !_all->weights.sparse;
   _prints = _all->output_config.audit || _all->output_config.hash_inv;
   if (_second_order) { set_up_newton(*stack_builder.get_options()); }
   return base;
@@ -158,6 +150,11 @@ void oracle::set_up_newton(const VW::config::options_i& options)
   {
     THROW("--fastcb_oracle newton takes the place of VW's own regressor, but another flag put '"
           << bottom->get_name() << "' there. Leave one of the two out.");
+  }
+  if (generates)
+  {
+    _interactions =
+        static_cast<VW::interactions_generator*>(_regressor->get_internal_type_erased_data_pointer_test_use_only());
   }
   _newton = std::make_unique<newton_regressor>(*_all, _capacity, _memory);
 }
@@ -338,7 +335,7 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
 
 std::vector<explained_term> oracle::explain(const VW::example* shared, VW::example& ec, size_t slots)
 {
-  if (!_newton && !_adds_up_weights)
+  if (!_newton && !_is_linear)
   {
     THROW("only a regressor that adds up weights can be explained, and this one is '"
           << _regressor->get_name() << "', or has --l1. Use oracle newton, or gd without flags that change it.");
@@ -346,9 +343,9 @@ std::vector<explained_term> oracle::explain(const VW::example* shared, VW::examp
   const merged whole(shared, ec);
   const auto step = _regressor->feature_width_below;
   std::vector<explained_term> terms;
-  with_interactions(ec, [&] { terms = terms_of(*_all, ec); });
   if (_newton)
   {
+    with_interactions(ec, [&] { terms = terms_of(*_all, ec); });
     const auto constant = _newton->index_of_constant();
     const auto has_index = [&](const explained_term& term) { return term.index == constant; };
     if (std::none_of(terms.begin(), terms.end(), has_index)) { terms.push_back({"", constant, 0., {}, {}}); }
@@ -363,6 +360,7 @@ std::vector<explained_term> oracle::explain(const VW::example* shared, VW::examp
     }
     return terms;
   }
+  terms = terms_of(*_all, ec);
   const auto& weights = _all->weights.dense_weights;
   for (auto& term : terms)
   {

@@ -145,7 +145,6 @@ private:
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
   bool _is_linear = false;                     // the regressor is gd and does nothing but add up weights
-  bool _adds_up_weights = false;               // the same, or gd below VW's interactions of ':'
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from
   std::unique_ptr<newton_regressor> _newton;            // in place of the regressor, if asked for
   VW::interactions_generator* _interactions = nullptr;  // VW's, which finds out what ':' stands for in -q ::
