@@ -1,4 +1,7 @@
-"""The `fastcb` command. It needs the extra `bench`, or `serve` for `fastcb serve`; the rest of the package does not."""
+"""The `fastcb` command. It needs the extra `bench`; `fastcb serve` and `fastcb evaluate` those of their names.
+
+The rest of the package needs none.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,20 @@ def main() -> None:
         missing = (problem.name or "").partition(".")[0]
         if missing not in (*_EXTRA, *_SERVE):
             raise
-        extra = "serve" if missing in _SERVE or sys.argv[1:2] == ["serve"] else "bench"
+        extra = _extra(missing)
         how = f"pip install 'vw-fastcb[{extra}]', or '.[{extra}]' in a clone"
         sys.exit(f"fastcb needs {missing}, which is not installed. To get it: {how}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         sys.exit(130)
+
+
+def _extra(missing: str) -> str:
+    """The extra that brings a library for the command that was called."""
+    called = (sys.argv[1:2] or [""])[0]
+    if called in ("evaluate", "serve"):
+        return called
+    return "serve" if missing in _SERVE else "bench"
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from vw_fastcb.bakeoff.command import app as bakeoff
-from vw_fastcb.commands import loop_app
+from vw_fastcb.commands import evaluate_app, loop_app
 from vw_fastcb.commands.lab import app as lab
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(bakeoff, name="bakeoff")
 app.add_typer(lab, name="lab")
 loop_app.register(app)
+evaluate_app.register(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,22 +11,65 @@
 0.301, surely from 0.274 to 0.333
 """
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS, AnytimeInterval, mass_beyond
 from vw_fastcb.evaluation.arrays import dr, ips, replay, snips
 from vw_fastcb.evaluation.doubly_robust import DoublyRobustTally
 from vw_fastcb.evaluation.results import Estimate, Interval
 from vw_fastcb.evaluation.tally import Tally
 
+if _TYPE_CHECKING:
+    from vw_fastcb.evaluation.checks import Checked, Finding, check
+    from vw_fastcb.evaluation.judging import Judged, evaluate
+    from vw_fastcb.evaluation.logs import Batch, FrameLog, LogError, open_log
+
 __all__ = [
     "WEIGHT_BOUNDS",
     "AnytimeInterval",
+    "Batch",
+    "Checked",
     "DoublyRobustTally",
     "Estimate",
+    "Finding",
+    "FrameLog",
     "Interval",
+    "Judged",
+    "LogError",
     "Tally",
+    "check",
     "dr",
+    "evaluate",
     "ips",
     "mass_beyond",
+    "open_log",
     "replay",
     "snips",
 ]
+
+# What reads logs needs the extra `evaluate`; estimates from arrays do not.
+_OF_LOGS = {
+    **dict.fromkeys(("Checked", "Finding", "check"), "checks"),
+    **dict.fromkeys(("Judged", "evaluate"), "judging"),
+    **dict.fromkeys(("Batch", "FrameLog", "LogError", "open_log"), "logs"),
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _OF_LOGS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(_importlib.import_module(f"vw_fastcb.evaluation.{_OF_LOGS[name]}"), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != "msgspec":
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs msgspec, which is not installed. To get it: pip install 'vw-fastcb[evaluate]'.",
+            name="msgspec",
+        ) from problem
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

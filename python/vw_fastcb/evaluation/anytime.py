@@ -122,13 +122,21 @@ class AnytimeInterval:
         low = self._lower.at_the_end(self._error, 0.0)
         return self._unscaled(low, 1.0 - self._upper.at_the_end(self._error, 0.0))
 
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether no value at all agrees with what was seen: probabilities are wrong, with the confidence `level`."""
+        if not self.n:
+            return False
+        low = self._lower.at_every_n(self._error, 0.0)
+        return low > 1.0 - self._upper.at_every_n(self._error, 0.0)
+
     def scaled(self, rewards: _Floats) -> _Floats:
         """Rewards in [0, 1]; raises where one is outside the range."""
         return scaled(rewards, self.reward_range)
 
     def _unscaled(self, low: float, high: float) -> tuple[float, float]:
         least, most = self.reward_range
-        low, high = min(low, 1.0), max(high, 0.0)
+        low, high = sorted((min(low, 1.0), max(high, 0.0)))
         return least + (most - least) * low, least + (most - least) * high
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,7 +102,11 @@ class Tally:
             intervals["empirical_bernstein"] = _interval(self._anytime.at_the_end, level, "valid")
         for name, (lower, upper) in found.items():
             intervals[name] = _interval((self._unscaled(lower), self._unscaled(upper)), level, "asymptotic")
-        return estimate(method, self._unscaled(value, clip=False), sums, intervals, self._uncovered)
+        made = estimate(method, self._unscaled(value, clip=False), sums, intervals, self._uncovered)
+        if self._anytime.is_contradictory:
+            wrong = "No value agrees with this log: its probabilities are wrong."
+            return replace(made, warnings=(wrong, *made.warnings))
+        return made
 
     def _unscaled(self, value: float, *, clip: bool = True) -> float:
         low, high = self._anytime.reward_range

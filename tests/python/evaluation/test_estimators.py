@@ -248,6 +248,14 @@ def test_probabilities_that_are_wrong_are_warned_of():
     assert any("The weights have the mean" in one for one in wrong.warnings)
 
 
+def test_a_log_that_contradicts_itself_is_warned_of():
+    """An action of the probability 0.2 that is played half of the time, and always earns."""
+    actions = np.arange(4000) % 2
+    found = ips(np.ones(4000), np.full(4000, 0.2), (actions == 1).astype(float))
+    assert found.warnings[0] == "No value agrees with this log: its probabilities are wrong."
+    assert found.interval.low <= found.interval.high
+
+
 def test_a_learning_policy_has_no_interval_for_a_constant_value():
     rewards, logged, policy, actions = random_log(13)
     assert "empirical_bernstein" in ips(rewards, logged, policy, actions).intervals

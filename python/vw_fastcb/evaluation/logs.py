@@ -1,0 +1,499 @@
+"""Logs of decisions, read a batch at a time: files of a decision service, journals of the loop, frames.
+
+However a log is stored, a policy is judged on batches of events: what was played, how likely each action was, and what
+was earned. Memory is that of a batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS, checked_range
+from vw_fastcb.evaluation.dsjson import Line, decoder, names_of
+
+_Floats = NDArray[np.float64]
+_Integers = NDArray[np.int64]
+
+_LINES = 4000  # at once
+_PIECE = 4 << 20  # bytes that are read at once
+_ROUNDING = 1e-3  # that logged probabilities may be off
+_MOST_BAD = 10  # lines whose reasons are kept
+
+
+class LogError(ValueError):
+    """A log that cannot be read, or that cannot tell what was asked."""
+
+
+@dataclass
+class Batch:
+    """Some events in their order.
+
+    The probabilities of all events stand one after the other: those of event i are `logged[first[i]:first[i + 1]]`.
+
+    Attributes:
+        rewards: (n,), what the logged actions earned.
+        actions: (n,), the logged actions, from 0.
+        first: (n + 1,), where the actions of each event begin.
+        logged: How likely each action was.
+        lines: The events as lines of dsjson, without their ends; none where the log has no features.
+        parsed: What the lines say.
+        names: Of the actions, where they are the same in all events.
+    """
+
+    rewards: _Floats
+    actions: _Integers
+    first: _Integers
+    logged: _Floats
+    lines: list[bytes] = field(default_factory=list)
+    parsed: list[Line] = field(default_factory=list)
+    names: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def probabilities(self) -> _Floats:
+        """How likely the logged actions were, (n,)."""
+        found: _Floats = self.logged[self.first[:-1] + self.actions]
+        return found
+
+    def numbers_of(self, name: str) -> _Integers:
+        """The number that a named action has in each event; -1 where it has none."""
+        counts = np.diff(self.first)
+        if name.isdecimal():
+            return np.where(int(name) < counts, int(name), -1)
+        if self.names is not None:
+            return np.full(len(self), self.names.index(name) if name in self.names else -1)
+        found = np.full(len(self), -1)
+        for i, line in enumerate(self.parsed):
+            for number, action in enumerate(line.context().actions):
+                if name in names_of(bytes(action)):
+                    found[i] = number
+                    break
+        return found
+
+
+@dataclass
+class Counted:
+    """What was read.
+
+    Attributes:
+        events: Events that count.
+        skipped: Decisions without an outcome.
+        others: Lines that are no decisions.
+        bad: Lines that cannot be taken.
+        reasons: The first of them: number of the line, and why.
+    """
+
+    events: int = 0
+    skipped: int = 0
+    others: int = 0
+    bad: int = 0
+    reasons: list[tuple[int, str]] = field(default_factory=list)
+
+    def refuse(self, number: int, reason: str) -> None:
+        """Counts a line that cannot be taken."""
+        self.bad += 1
+        if len(self.reasons) < _MOST_BAD:
+            self.reasons.append((number, reason))
+
+
+class Log(Protocol):
+    """A log that can be read, once or several times.
+
+    Attributes:
+        name: What to call it.
+        reward_range: The lowest and the highest reward there can be.
+        sign: 1 where the log has rewards, -1 where it has costs.
+        expected: About how many events there are.
+        counted: What was read, after it was.
+        done: The share that was read so far.
+    """
+
+    name: str
+    reward_range: tuple[float, float]
+    sign: float
+    expected: int
+    counted: Counted
+    done: float
+
+    def batches(self) -> Iterator[Batch]:
+        """Reads it from its beginning."""
+
+
+class LinesLog:
+    """Lines of dsjson from wherever they come.
+
+    Args:
+        name: What to call the log.
+        reward_range: The lowest and the highest reward there can be; a line's reward is minus its cost.
+        sign: -1 where people think of costs.
+    """
+
+    def __init__(self, name: str, reward_range: tuple[float, float], sign: float = 1.0) -> None:
+        self.name = name
+        self.reward_range = checked_range(reward_range)
+        self.sign = sign
+        self.counted = Counted()
+        self.expected = 0
+        self.done = 0.0
+
+    def _lines(self) -> Iterator[list[bytes]]:
+        raise LogError(f"{self.name} has no lines.")
+
+    def batches(self) -> Iterator[Batch]:
+        """Reads it from its beginning."""
+        self.counted, self.done = Counted(), 0.0
+        number = 0
+        for lines in self._lines():
+            batch = self._batch(lines, number)
+            number += len(lines)
+            self.counted.events += len(batch)
+            if len(batch):
+                yield batch
+        self.done = 1.0
+
+    def _batch(self, lines: Sequence[bytes], before: int) -> Batch:
+        decode = decoder()
+        kept, numbers, parsed = [], [], []
+        pmf: list[float] = []
+        order: list[int] = []
+        counts = []
+        for number, line in enumerate(lines, before + 1):
+            try:
+                one = decode(line)
+            except ValueError as problem:
+                if line.strip():
+                    self.counted.refuse(number, f"it cannot be read ({problem}).")
+                continue
+            if one.skip:
+                self.counted.skipped += 1
+                continue
+            if one.cost is None or one.p is None or not memoryview(one.c).nbytes:
+                self.counted.others += 1
+                continue
+            count = len(one.p)
+            a = one.a if one.a is not None else range(1, count + 1)
+            if len(a) != count or not count:
+                self.counted.refuse(number, f"it has {len(a)} actions in a and {count} in p; expected as many.")
+                continue
+            kept.append(line)
+            numbers.append(number)
+            parsed.append(one)
+            pmf += one.p
+            order += a
+            counts.append(count)
+        made, reasons = _assembled(parsed, np.array(counts, dtype=np.int64), order, pmf, self.reward_range)
+        if not reasons:
+            made.lines, made.parsed = kept, parsed
+            return made
+        for i, reason in reasons.items():
+            self.counted.refuse(numbers[i], reason)
+        good = [i for i in range(len(kept)) if i not in reasons]
+        kept, parsed = [kept[i] for i in good], [parsed[i] for i in good]
+        order = [number for one in parsed for number in one.a or range(1, len(one.p or ()) + 1)]
+        pmf = [chance for one in parsed for chance in one.p or ()]
+        made, _ = _assembled(parsed, np.array(counts, dtype=np.int64)[good], order, pmf, self.reward_range)
+        made.lines, made.parsed = kept, parsed
+        return made
+
+
+def _assembled(
+    parsed: Sequence[Line],
+    counts: _Integers,
+    order: Sequence[int],
+    pmf: Sequence[float],
+    reward_range: tuple[float, float],
+) -> tuple[Batch, dict[int, str]]:
+    """Events as arrays, and what is wrong with some of them, by their place."""
+    n = len(parsed)
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    owner = np.repeat(np.arange(n), counts)
+    reasons: dict[int, str] = {}
+    places, chances = np.array(order, dtype=np.int64) - 1, np.array(pmf, dtype=np.float64)
+    outside = (places < 0) | (places >= counts[owner]) if n else np.zeros(0, dtype=bool)
+    for i in owner[outside]:
+        reasons[int(i)] = "its a does not have the actions from 1 on."
+    logged = np.full(len(chances), np.nan)
+    logged[first[owner[~outside]] + places[~outside]] = chances[~outside]
+    for i in np.unique(owner[~((logged >= 0) & (logged <= 1))]):
+        reasons.setdefault(int(i), "its p and a do not give each action one probability.")
+    actions = np.array([_chosen(one) for one in parsed], dtype=np.int64)
+    said = np.array([np.nan if one.probability is None else one.probability for one in parsed])
+    for i in np.flatnonzero((actions < 0) | (actions >= counts)) if n else ():
+        reasons.setdefault(int(i), f"its chosen action is {actions[i]}, counted from 0; it has {counts[i]}.")
+    actions = np.clip(actions, 0, np.maximum(counts - 1, 0))
+    if n:
+        sums = np.add.reduceat(logged, first[:-1])
+        for i in np.flatnonzero(~(np.abs(sums - 1) <= _ROUNDING * counts)):
+            reasons.setdefault(int(i), f"its p sums to {sums[i]:.6g}; expected 1.")
+        drawn = logged[first[:-1] + actions]
+        for i in np.flatnonzero(np.abs(said - drawn) > _ROUNDING):
+            reasons.setdefault(int(i), f"its _label_probability is {said[i]}, and its p says {drawn[i]:.6g}.")
+        logged[first[:-1] + actions] = np.where(np.isnan(said), drawn, said)
+        for i in np.flatnonzero(~(logged[first[:-1] + actions] > 0)):
+            reasons.setdefault(int(i), "its chosen action has the probability 0.")
+    rewards = np.array([-(one.cost or 0.0) for one in parsed]) + 0.0
+    low, high = reward_range
+    for i in np.flatnonzero(~((rewards >= low) & (rewards <= high))):
+        reasons.setdefault(int(i), f"its reward is {rewards[i]:g}; expected a number in [{low:g}, {high:g}].")
+    for i, one in enumerate(parsed):
+        if one.pdrop:
+            reasons.setdefault(i, "it stands for events that were left out (pdrop), which cannot be judged here.")
+    return Batch(rewards, actions, first, logged), reasons
+
+
+def _chosen(line: Line) -> int:
+    if line.index is not None:
+        return line.index
+    if line.action is not None:
+        return line.action - 1
+    return line.a[0] - 1 if line.a else 0
+
+
+class DsjsonLog(LinesLog):
+    """A log of a decision service, a file of lines.
+
+    Args:
+        path: The file.
+        reward_range: The lowest and the highest reward there can be.
+        sign: -1 where people think of costs.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reward_range: tuple[float, float], sign: float = 1.0) -> None:
+        super().__init__(os.fspath(path), reward_range, sign)
+        self._path = Path(path)
+        if not self._path.is_file():
+            raise FileNotFoundError(f"there is no log {self.name!r}.")
+        self._size = self._path.stat().st_size
+        with self._path.open("rb") as file:
+            start = file.read(_PIECE)
+        self.expected = max(1, round(self._size * start.count(b"\n") / max(len(start), 1)))
+
+    def _lines(self) -> Iterator[list[bytes]]:
+        read, rest = 0, b""
+        waiting: list[bytes] = []
+        with self._path.open("rb") as file:
+            if file.read(3) != b"\xef\xbb\xbf":  # a mark that some editors leave
+                file.seek(0)
+            while piece := file.read(_PIECE):
+                *whole, rest = (rest + piece).split(b"\n")
+                waiting += whole
+                while len(waiting) >= _LINES:
+                    yield waiting[:_LINES]
+                    del waiting[:_LINES]
+                read += len(piece)
+                self.done = read / max(self._size, 1)
+        if rest:
+            waiting.append(rest)
+        if waiting:
+            yield waiting
+
+
+class JournalLog(LinesLog):
+    """What a journal of the loop has learned, in that order.
+
+    Args:
+        path: A file, or redis://...
+    """
+
+    def __init__(self, path: str) -> None:
+        from vw_fastcb.loop.outcomes import Outcomes  # noqa: PLC0415, who has no journal does not wait for it
+        from vw_fastcb.loop.reading import existing_journal  # noqa: PLC0415
+
+        self._journal = existing_journal(path)
+        self._outcomes = Outcomes(self._journal)
+        settings = self._outcomes.settings
+        low, high = settings.model.value_range
+        is_reward = settings.noun == "reward"
+        super().__init__(path, (low, high) if is_reward else (-high, -low), 1.0 if is_reward else -1.0)
+        self.expected = max(1, self._outcomes.until // 2)
+        self.kinds: Counter[str] = Counter()
+
+    def _lines(self) -> Iterator[list[bytes]]:
+        from vw_fastcb.loop.dsjson import line_of  # noqa: PLC0415
+
+        waiting: list[bytes] = []
+        self.kinds.clear()
+        for outcome in self._outcomes:
+            self.kinds[outcome.kind] += 1
+            if outcome.kind not in ("reward", "default"):
+                self.counted.skipped += 1
+                continue
+            decision = self._journal.decision(outcome.position)
+            if (decision.body or {}).get("erased"):
+                self.counted.skipped += 1
+                continue
+            waiting.append(line_of(decision, outcome, self._outcomes.settings).encode())
+            if len(waiting) == _LINES:
+                self.done = outcome.position / max(self._outcomes.until, 1)
+                yield waiting
+                waiting = []
+        if waiting:
+            yield waiting
+
+    def close(self) -> None:
+        """Closes the journal."""
+        self._journal.close()
+
+
+class FrameLog:
+    """A pandas or polars frame, or a dictionary of arrays: one row per event.
+
+    Args:
+        frame: The frame.
+        reward: The column of rewards.
+        action: The column of logged actions, from 0.
+        probability: The column of the logged actions' probabilities.
+        pmf: The column of all actions' probabilities, a list per row; instead of `probability`.
+        reward_range: The lowest and the highest reward there can be.
+        action_names: The names of the actions.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        reward: str = "reward",
+        action: str = "action",
+        probability: str | None = None,
+        pmf: str | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        action_names: Sequence[str] | None = None,
+    ) -> None:
+        if (probability is None) == (pmf is None):
+            raise ValueError("give one of probability and pmf: the column with the logged probabilities.")
+        self.name, self.sign, self.done = "the frame", 1.0, 0.0
+        self.reward_range = checked_range(reward_range)
+        self.counted = Counted()
+        self._names = None if action_names is None else list(action_names)
+        self._rewards = _column(frame, reward).astype(np.float64)
+        self._actions = _column(frame, action).astype(np.int64)
+        self.expected = len(self._rewards)
+        if pmf is not None:
+            self._pmfs: list[Any] | None = list(_column(frame, pmf))
+        else:
+            assert probability is not None
+            self._pmfs, self._probabilities = None, _column(frame, probability).astype(np.float64)
+        self._count = int(self._actions.max(initial=0)) + 1
+
+    def batches(self) -> Iterator[Batch]:
+        """Reads it from its beginning."""
+        self.counted = Counted()
+        for start in range(0, self.expected, 65_536):
+            rows = slice(start, start + 65_536)
+            actions, rewards = self._actions[rows], self._rewards[rows]
+            if self._pmfs is not None:
+                pmfs = [np.asarray(one, dtype=np.float64) for one in self._pmfs[rows]]
+                counts, logged = np.array([len(one) for one in pmfs]), np.concatenate(pmfs)
+            else:  # of the other actions nothing is known
+                counts = np.full(len(actions), self._count)
+                logged = np.full((len(actions), self._count), np.nan)
+                logged[np.arange(len(actions)), actions] = self._probabilities[rows]
+                logged = logged.ravel()
+            first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            batch = Batch(rewards, actions, first, logged, names=self._names)
+            _check_rows(batch, self.reward_range, start)
+            self.counted.events += len(batch)
+            self.done = min(1.0, (start + 65_536) / max(self.expected, 1))
+            yield batch
+
+
+def _check_rows(batch: Batch, reward_range: tuple[float, float], start: int) -> None:
+    """Raises where a row of a frame cannot be."""
+    low, high = reward_range
+    for i in np.flatnonzero(~((batch.rewards >= low) & (batch.rewards <= high)))[:1]:
+        raise LogError(f"the reward of row {start + i} is {batch.rewards[i]}; expected one in [{low:g}, {high:g}].")
+    for i in np.flatnonzero((batch.actions < 0) | (batch.actions >= np.diff(batch.first)))[:1]:
+        raise LogError(f"the action of row {start + i} is {batch.actions[i]}; expected 0 to {np.diff(batch.first)[i]}.")
+    for i in np.flatnonzero(~((batch.probabilities > 0) & (batch.probabilities <= 1)))[:1]:
+        raise LogError(f"row {start + i} has the probability {batch.probabilities[i]}; expected a number in (0, 1].")
+
+
+def _column(frame: Any, name: str) -> NDArray[Any]:
+    try:
+        column = frame[name]
+    except (KeyError, IndexError) as problem:
+        raise LogError(f"the frame has no column {name!r}.") from problem
+    except Exception as problem:  # polars has errors of its own
+        if type(problem).__name__ != "ColumnNotFoundError":
+            raise
+        raise LogError(f"the frame has no column {name!r}.") from problem
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+
+def open_log(
+    path: str | os.PathLike[str],
+    *,
+    reward_range: tuple[float, float] | None = None,
+    cost_range: tuple[float, float] | None = None,
+) -> LinesLog:
+    """Opens a log: a journal of the loop, or a file of dsjson, which does not say what rewards there can be.
+
+    Args:
+        path: The log.
+        reward_range: The lowest and the highest reward of a file of dsjson, whose costs are negative rewards.
+        cost_range: Its lowest and highest cost, where they are costs.
+    """
+    name = os.fspath(path)
+    if is_journal(name):
+        if reward_range is not None or cost_range is not None:
+            raise LogError("a journal knows its range; leave --reward-range and --cost-range out.")
+        return JournalLog(name)
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"there is no log {name!r}.")
+    if (reward_range is None) == (cost_range is None):
+        raise LogError(
+            "a log does not say which outcomes are possible: give --reward-range LOW HIGH, where its costs are "
+            "negative rewards, or --cost-range LOW HIGH."
+        )
+    if cost_range is not None:
+        return DsjsonLog(name, (-cost_range[1], -cost_range[0]), -1.0)
+    assert reward_range is not None
+    return DsjsonLog(name, reward_range)
+
+
+def is_journal(name: str) -> bool:
+    """Whether this is a journal of the loop."""
+    if "://" in name:
+        return True
+    if not os.path.isfile(name):
+        return False
+    with open(name, "rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:
+    """What a tally wants to know of a policy whose probabilities stand like those of the log."""
+    drawn = batch.probabilities
+    weights = policy[batch.first[:-1] + batch.actions] / drawn
+    if np.isnan(batch.logged).any():  # of other actions nothing is known
+        return {"weights": weights, "rewards": batch.rewards}
+    starts = batch.first[:-1]
+    possible = np.divide(policy, batch.logged, out=np.zeros_like(policy), where=batch.logged > 0)
+    beyond = np.stack(
+        [np.add.reduceat(np.where(policy > bound * batch.logged, policy, 0.0), starts) for bound in WEIGHT_BOUNDS],
+        axis=1,
+    )
+    return {
+        "weights": weights,
+        "rewards": batch.rewards,
+        "beyond": np.minimum(beyond, 1.0),
+        "largest": np.maximum.reduceat(possible, starts),
+        "uncovered": np.add.reduceat(np.where(batch.logged > 0, 0.0, policy), starts),
+    }
+
+
+def texts(lines: Iterable[bytes]) -> Iterator[Any]:
+    """Lines as Python's objects."""
+    for line in lines:
+        yield json.loads(line)

@@ -1,0 +1,269 @@
+"""The policies that can be judged, as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vw_fastcb.evaluation.dsjson import without_actions
+from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
+from vw_fastcb.evaluation.process import VwProcess
+from vw_fastcb.evaluation.tally import Tally
+
+_Floats = NDArray[np.float64]
+
+
+class PolicyRefused(ValueError):
+    """A policy that cannot be judged on such a log, and why."""
+
+
+class Policy(Protocol):
+    """A policy while it is judged.
+
+    Attributes:
+        label: What to call it.
+        learns: Whether it learns on the way.
+    """
+
+    label: str
+    learns: bool
+
+    def give(self, batch: Batch) -> None:
+        """Takes further events."""
+
+    def finish(self) -> None:
+        """Waits until all of them are counted."""
+
+    def close(self) -> None:
+        """Ends it, finished or not."""
+
+
+class Take(Protocol):
+    """Called with each batch, and the probabilities that the policy gives to all its actions."""
+
+    def __call__(self, batch: Batch, policy: _Floats, /) -> None: ...  # noqa: D102
+
+
+class Logged:
+    """What the log's own policy did."""
+
+    learns = False
+
+    def __init__(self, label: str, take: Take) -> None:
+        self.label, self._take = label, take
+
+    def give(self, batch: Batch) -> None:
+        """Takes further events."""
+        self._take(batch, batch.logged)
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Constant:
+    """Always the same action."""
+
+    learns = False
+
+    def __init__(self, label: str, name: str, take: Take) -> None:
+        self.label, self._name, self._take = label, name, take
+        self._has_met = False
+
+    def give(self, batch: Batch) -> None:
+        """Takes further events. Where the action is not there, the policy has nothing to play."""
+        numbers = batch.numbers_of(self._name)
+        there = numbers >= 0
+        self._has_met = self._has_met or bool(there.any())
+        policy = np.zeros(len(batch.logged))
+        policy[(batch.first[:-1] + numbers)[there]] = 1.0
+        self._take(batch, policy)
+
+    def finish(self) -> None:
+        """Raises where no event had this action."""
+        if not self._has_met:
+            raise PolicyRefused(
+                f"no event has an action {self._name!r}; expected its number, from 0, or a text among its features."
+            )
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Vw:
+    """A policy of VW's: it learns on the log, or it is a saved model and does not."""
+
+    def __init__(self, label: str, words: Sequence[str], take: Take, *, learns: bool, is_adf: bool) -> None:
+        self.label, self.learns = label, learns
+        self._process = VwProcess(words, _as_dsjson if is_adf else _as_json, self._normal, is_adf=is_adf)
+        self._pass_on = take
+
+    def _normal(self, batch: Batch, numbers: _Floats) -> None:
+        """VW rounds what it prints, so probabilities may not sum to 1."""
+        sums = np.add.reduceat(numbers, batch.first[:-1])
+        if not np.all(np.abs(sums - 1) < 1e-3):
+            raise PolicyRefused("VW's predictions are no probabilities; expected flags with --cb_explore_adf.")
+        self._pass_on(batch, numbers / np.repeat(sums, np.diff(batch.first)))
+
+    def give(self, batch: Batch) -> None:
+        """Takes further events."""
+        self._process.give(batch)
+
+    def finish(self) -> None:
+        """Waits until all of them are counted."""
+        self._process.finish()
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.close()
+
+
+def _as_dsjson(batch: Batch) -> bytes:
+    return b"\n".join(batch.lines) + b"\n"
+
+
+def _as_json(batch: Batch) -> bytes:
+    """Events of fixed actions: the context alone, with a label."""
+    made = []
+    for line, action, reward, chance in zip(
+        batch.parsed, batch.actions.tolist(), batch.rewards.tolist(), batch.probabilities.tolist(), strict=True
+    ):
+        label = {"_label_Action": action + 1, "_label_Cost": 0.0 - reward, "_label_Probability": chance}
+        made.append(msgspec.json.encode({**label, **without_actions(line.c)}))
+    return b"\n".join(made) + b"\n"
+
+
+# Flags
+
+
+def policy_of(text: str, log: Log, take: Take) -> Policy:
+    """The policy that a text says, ready to take events.
+
+    Args:
+        text: `logged`, `constant:NAME`, `model:FILE`, or flags of VW, each optionally after a label, as in
+            `new=--cb_explore_adf --fastcb`.
+        log: The log that it is judged on.
+        take: What is called with its probabilities.
+
+    Raises:
+        PolicyRefused: It cannot be judged; says why.
+    """
+    label, given = _labelled(text)
+    if given == "logged":
+        return Logged(label, take)
+    kind, _, rest = given.partition(":")
+    if kind == "constant" and rest:
+        return Constant(label, rest, take)
+    if kind == "model" and rest:
+        _need_lines(log)
+        words, is_adf = _of_model(rest)
+        return Vw(label, words, take, learns=False, is_adf=is_adf)
+    if given.startswith("-"):
+        _need_lines(log)
+        words, is_adf = _of_flags(given, log)
+        return Vw(label, words, take, learns=True, is_adf=is_adf)
+    raise PolicyRefused(
+        f"the policy is {text!r}; expected logged, constant:NAME, model:FILE, or flags of VW such as '--cb_explore_adf "
+        "--fastcb'."
+    )
+
+
+def _need_lines(log: Log) -> None:
+    if not isinstance(log, LinesLog):
+        raise PolicyRefused(f"{log.name} has no features, and VW needs them: judge it on a journal or a dsjson file.")
+
+
+def _labelled(text: str) -> tuple[str, str]:
+    found = re.match(r"^([^-:=\s][^:=]*)=(\S.*)$", text.strip())
+    return (found[1].strip(), found[2].strip()) if found else (text.strip(), text.strip())
+
+
+_INPUT_AND_OUTPUT = "input and output are ours to name"
+_NO_SINGLE_PMF = "it makes several decisions per event, or none, and the log has one"
+_REASONS = {
+    **dict.fromkeys(("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions", "--daemon", "--port"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("-f", "--final_regressor", "--json", "--dsjson", "--chain_hash_json"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("-i", "--initial_regressor"), "to judge a saved model, write model:FILE"),
+    **dict.fromkeys(("--passes",), "after the first pass it would be judged on events that it has learned"),
+    **dict.fromkeys(("--holdout_off", "--holdout_period", "-t", "--testonly"), "it would not learn from every event"),
+    **dict.fromkeys(
+        ("--cbify", "--cbify_ldf", "--cbify_cs", "--cbify_reg", "--warm_cb"), "it makes its own bandit data"
+    ),
+    **dict.fromkeys(("--ccb_explore_adf", "--slates", "--cats", "--cats_pdf", "--cats_tree"), _NO_SINGLE_PMF),
+    **dict.fromkeys(("--explore_eval",), "it draws its own events from the log, which is judged here already"),
+    **dict.fromkeys(("--cb_adf", "--cb"), "it gives costs, not probabilities: write --cb_explore_adf --epsilon 0"),
+    **dict.fromkeys(
+        ("--cb_sample",), "it swaps its draw to the front, so that nothing tells how likely the logged action was"
+    ),
+}
+
+
+def _of_flags(text: str, log: Log) -> tuple[list[str], bool]:
+    """The words for VW, and whether actions have features of their own; raises where it cannot be judged."""
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise PolicyRefused(f"the flags are {text!r}; expected flags of VW ({problem}).") from problem
+    names = [word.partition("=")[0] for word in words if word.startswith("-")]
+    for name in names:
+        if name in _REASONS:
+            raise PolicyRefused(f"{name} cannot be judged on a log: {_REASONS[name]}.")
+    if _value_of(words, "--fastcb_gamma") == "epochs":
+        raise PolicyRefused(
+            "--fastcb_gamma epochs cannot be judged on a log: its epochs follow the learner's own loss, and the losses "
+            "in a log are those of another policy. Live it would explore differently."
+        )
+    is_adf, is_fixed = "--cb_explore_adf" in names, "--cb_explore" in names
+    if not is_adf and not is_fixed:
+        raise PolicyRefused(
+            f"the flags {text!r} say no exploration; expected --cb_explore_adf, or --cb_explore K for fixed actions."
+        )
+    low, high = log.reward_range
+    if {"--fastcb", "--squarecb", "--regcb", "--regcbopt"} & set(names):
+        words += [] if "--cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]
+        words += [] if "--cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]
+    return ["--dsjson" if is_adf else "--json", *words], is_adf
+
+
+def _value_of(words: Sequence[str], name: str) -> str | None:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == name:
+            return following
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def _of_model(path: str) -> tuple[list[str], bool]:
+    from vw_fastcb import Workspace  # noqa: PLC0415, constant policies need no engine
+
+    if not Path(path).is_file():
+        raise PolicyRefused(f"there is no model {path!r}.")
+    try:
+        with Workspace(arg_list=["-i", path, "-t", "--quiet", "--no_stdin"]) as vw:
+            flags = vw.get_arguments().split()
+    except RuntimeError as problem:
+        raise PolicyRefused(f"the model {path!r} cannot be loaded: {problem}") from problem
+    if "--cb_explore_adf" not in flags and "--cb_explore" not in flags:
+        raise PolicyRefused(f"the model {path!r} gives no probabilities; expected one made with --cb_explore_adf.")
+    is_adf = "--cb_explore_adf" in flags
+    return ["--dsjson" if is_adf else "--json", "-i", path, "-t"], is_adf
+
+
+def tallied(tally: Tally) -> Take:
+    """Counts what a policy gives."""
+
+    def take(batch: Batch, policy: _Floats, /) -> None:
+        tally.update(**per_event(batch, policy))
+
+    return take

@@ -1,0 +1,129 @@
+"""Logs with wrong probabilities are flagged, and honest ones are not."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from evaluation.worlds import World, draws_of
+from vw_fastcb.evaluation import check, open_log
+from vw_fastcb.evaluation.checks import FALSE_ALARMS
+
+
+def checked(path):
+    return check(open_log(path, reward_range=(0, 1)))
+
+
+def problems(found):
+    return [one.check for one in found.findings if one.is_problem]
+
+
+def test_honest_logs_are_sound(tmp_path):
+    for seed in range(8):
+        found = checked(World(seed, 1200).write(tmp_path / "log.dsjson"))
+        assert problems(found) == []
+    played = sum(count for _, _, count, _ in found.calibration)
+    expected = sum(count for _, _, _, count in found.calibration)
+    assert played == 1200
+    assert expected == pytest.approx(1200)
+
+
+@pytest.mark.slow
+def test_honest_logs_are_flagged_as_rarely_as_is_said(tmp_path):
+    runs = 400
+    flagged = sum(not checked(World(seed, 1500).write(tmp_path / "log.dsjson")).is_sound for seed in range(runs))
+    assert flagged <= FALSE_ALARMS * runs + 2 * np.sqrt(runs * FALSE_ALARMS * (1 - FALSE_ALARMS))
+
+
+def those_of_the_event_before(world, rng):
+    world.pmfs = np.roll(world.pmfs, 1, axis=0)
+
+
+def another_epsilon(world, rng):
+    """It explores twice as often as it says."""
+    truth = 0.6 * world.pmfs + 0.4 / 3
+    world.actions = draws_of(rng, truth)
+
+
+def uniform_in_name_only(world, rng):
+    """It logs 1/3 for everything, and plays what the user likes."""
+    world.pmfs = np.full_like(world.pmfs, 1 / 3)
+
+
+def sharpened(world, rng):
+    """It logs scores that were not what was drawn from."""
+    sharp = world.pmfs**2
+    world.pmfs = sharp / sharp.sum(axis=1, keepdims=True)
+
+
+def of_other_actions(world, rng):
+    """The order of the actions is not that of the probabilities."""
+    world.pmfs = world.pmfs[:, [1, 2, 0]]
+
+
+def overridden(world, rng):
+    """Something behind it replaces one action by another half of the time."""
+    replaced = (world.actions == 0) & (rng.random(len(world.actions)) < 0.5)
+    world.actions = np.where(replaced, 1, world.actions)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [those_of_the_event_before, another_epsilon, uniform_in_name_only, sharpened, of_other_actions, overridden],
+)
+def test_wrong_probabilities_are_flagged(spoil, tmp_path):
+    world = World(20, 4000)
+    spoil(world, np.random.default_rng(1))
+    found = checked(world.write(tmp_path / "log.dsjson"))
+    assert problems(found) == ["probabilities"]
+    assert "The logged probabilities are wrong" in found.findings[0].words
+    assert any("cannot be told" in one.words for one in found.findings if one.check == "rewards")
+
+
+def test_missing_and_repeated_ids_are_flagged(tmp_path):
+    lines = [json.loads(one) for one in World(21, 600).lines()]
+    lines[5]["EventId"] = lines[4]["EventId"]
+    del lines[6]["EventId"]
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = checked(path)
+    assert problems(found) == ["ids"]
+    (ids,) = (one for one in found.findings if one.check == "ids")
+    assert ids.details == {"missing": 1, "repeated": 1}
+
+
+def test_missing_outcomes_and_bad_lines_are_flagged(tmp_path):
+    lines = [json.loads(one) for one in World(22, 600).lines()]
+    for one in lines[:100]:
+        del one["_label_cost"]
+    lines[200]["p"] = [0.1, 0.1, 0.1]
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert problems(checked(path)) == ["lines", "outcomes"]
+
+
+def test_drift_of_rewards_is_told_from_a_policy_that_changes(tmp_path):
+    world = World(23, 6000)
+    late = np.arange(6000) >= 3000
+    # The policy becomes better: more reward, and no drift.
+    better = 0.1 + 0.7 * np.eye(3)[world.means.argmax(axis=1)]
+    world.pmfs = np.where(late[:, None], better, world.pmfs)
+    rng = np.random.default_rng(2)
+    world.actions = draws_of(rng, world.pmfs)
+    earned = world.means[np.arange(6000), world.actions]
+    world.rewards = (rng.random(6000) < earned).astype(float)
+    assert world.rewards[late].mean() > world.rewards[~late].mean() + 0.15
+    assert problems(checked(world.write(tmp_path / "log.dsjson"))) == []
+    world.rewards = (rng.random(6000) < np.where(late, 0.2 * earned, earned)).astype(float)
+    assert problems(checked(world.write(tmp_path / "log.dsjson"))) == ["rewards"]
+
+
+def test_drift_of_contexts_is_flagged(tmp_path):
+    world = World(24, 4000)
+    for i, context in enumerate(world.contexts):
+        context["age"] += 0.3 * (i >= 2000)
+    found = checked(world.write(tmp_path / "log.dsjson"))
+    assert problems(found) == ["contexts"]
+    assert "x.age is above" in found.findings[-1].words

@@ -1,0 +1,226 @@
+"""Policies judged on logs: every event before it is learned, and as by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from evaluation.worlds import NAMES, World
+from vw_fastcb import FastCB, Loop, Workspace
+from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, open_log, snips
+
+N = 1200
+FLAGS = "--cb_explore_adf --fastcb --interactions xa"
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World(1, N)
+
+
+@pytest.fixture(scope="module")
+def path(world, tmp_path_factory):
+    return world.write(tmp_path_factory.mktemp("log") / "log.dsjson")
+
+
+def judged(path, *policies, **options):
+    return evaluate(open_log(path, reward_range=(0, 1)), policies, **options)
+
+
+def test_constant_policies_and_the_logged_one_are_as_from_arrays(world, path):
+    logged, by_name, by_number, by_feature = judged(
+        path, "logged", "constant:music", "constant:2", "constant:action=music"
+    )
+    assert logged.estimates["ips"].value == pytest.approx(world.rewards.mean(), abs=1e-12)
+    always = np.tile([0.0, 0.0, 1.0], (N, 1))
+    expected = ips(world.rewards, world.pmfs, always, world.actions)
+    for one in (by_name, by_number, by_feature):
+        assert one.estimates["ips"].value == pytest.approx(expected.value, abs=1e-9)
+        assert one.estimates["ips"].interval.high == pytest.approx(expected.interval.high, abs=1e-6)
+        assert one.estimates["snips"].effective_n == pytest.approx(expected.effective_n, abs=1e-6)
+
+
+def by_hand(world, flags):
+    """The pmf that VW has for each event before it learns it."""
+    pmfs = []
+    with Workspace(f"{flags} --dsjson --quiet") as vw:
+        for text in world.lines():
+            pmfs.append(vw.predict(text))
+            vw.learn(text)
+    return np.array(pmfs)
+
+
+@pytest.mark.parametrize("flags", [FLAGS, "--cb_explore_adf --squarecb -l 0.1", "--cb_explore_adf --epsilon 0.1"])
+def test_every_event_is_judged_before_it_is_learned(world, path, flags):
+    (found,) = judged(path, flags)
+    whole = f"{flags} --cb_min_cost -1 --cb_max_cost 0" if "epsilon" not in flags else flags
+    expected = snips(world.rewards, world.pmfs, by_hand(world, whole), world.actions, learns=True)
+    assert found.learns
+    assert found.estimates["snips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
+    assert "empirical_bernstein" not in found.estimates["snips"].intervals
+
+
+def test_learning_pays_on_such_a_log(world, path):
+    logged, new = judged(path, "logged", f"new={FLAGS}")
+    assert new.label == "new"
+    assert new.estimates["snips"].value > logged.estimates["snips"].value + 0.2
+
+
+def test_a_saved_model_is_judged_as_it_is(world, path, tmp_path):
+    with Workspace(f"{FLAGS} --cb_min_cost -1 --cb_max_cost 0 --dsjson --quiet") as vw:
+        for text in world.lines()[:300]:
+            vw.learn(text)
+        vw.save(str(tmp_path / "model.vw"))
+        pmfs = np.array([vw.predict(text) for text in world.lines()])
+    (found,) = judged(path, f"model:{tmp_path / 'model.vw'}")
+    expected = ips(world.rewards, world.pmfs, pmfs, world.actions)
+    assert not found.learns
+    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)
+    assert "empirical_bernstein" in found.estimates["ips"].intervals
+
+
+def test_fixed_actions_of_a_journal(tmp_path):
+    world = World(2, 150)
+    with Loop.open(tmp_path / "j.db", actions=list(NAMES), reward_range=(0, 1), wait="1h", default_reward=0) as loop:
+        earned, pmfs, actions = [], [], []
+        for i, context in enumerate(world.contexts):
+            decision = loop.decide(context, event_id=str(i))
+            earned.append(float(world.means[i, decision.action] > 0.5))
+            pmfs.append(decision.pmf)
+            actions.append(decision.action)
+            loop.reward(str(i), earned[-1])
+        loop.decide(world.contexts[0])  # waits
+        model = loop.model()
+    model.save(tmp_path / "model.vw")
+    expected = ips(earned, np.array(pmfs), model.predict_proba(world.contexts), np.array(actions))
+    log = open_log(tmp_path / "j.db")
+    logged, constant, saved, flags = evaluate(
+        log, ["logged", "constant:music", f"model:{tmp_path / 'model.vw'}", "--cb_explore 3 --fastcb"]
+    )
+    log.close()
+    assert log.counted.events == 150
+    assert log.counted.skipped == 1
+    assert logged.estimates["ips"].value == pytest.approx(np.mean(earned))
+    assert constant.refused is None
+    assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=1e-4)
+    assert flags.refused is None
+    assert flags.estimates["ips"].n == 150
+
+
+def test_doubly_robust_estimates_have_a_control_that_learns_on_the_log(world, path):
+    costs = []
+    with Workspace("--cb_adf --rank_all --cb_type mtr --interactions xa --dsjson --quiet") as vw:
+        for text in world.lines():
+            costs.append(vw.predict(text))
+            vw.learn(text)
+    always = np.tile([0.0, 1.0, 0.0], (N, 1))
+    expected = dr(world.rewards, world.pmfs, always, world.actions, -np.array(costs))
+    (found, refused) = judged(path, "constant:1", "--cb_explore_adf --nonsense", control="--interactions xa")
+    assert found.estimates["dr"].value == pytest.approx(expected.value, abs=1e-4)
+    assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=1e-4)
+    assert "nonsense" in refused.refused
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("--cb_explore_adf --fastcb --fastcb_gamma epochs", "the losses in a log are those of another policy"),
+        ("--cb_explore_adf --fastcb --passes 3", "judged on events that it has learned"),
+        ("--cbify 3 --fastcb", "it makes its own bandit data"),
+        ("--ccb_explore_adf", "several decisions per event"),
+        ("--cb_adf", "it gives costs, not probabilities"),
+        ("--fastcb", "say no exploration"),
+        ("--cb_explore_adf -d other.txt", "input and output are ours"),
+        ("--cb_explore_adf --nonsense", "unrecognised option '--nonsense'"),
+        ("--cb_explore_adf --fastcb --cb_max_cost -0.5", "-0.5"),
+        ("constant:weather", "no event has an action 'weather'"),
+        ("model:nowhere.vw", "there is no model 'nowhere.vw'"),
+        ("greedy", "expected logged, constant:NAME"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_and_the_others_are_judged(path, policy, said):
+    logged, refused = judged(path, "logged", policy)
+    assert logged.refused is None
+    assert said in refused.refused
+    assert refused.estimates == {}
+
+
+# Logs
+
+
+def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
+    lines = world.lines()[:8]
+    wrong = [json.loads(one) for one in lines]
+    wrong[0]["p"][0] += 0.5
+    wrong[1]["_label_cost"] = -7
+    wrong[2]["a"] = [1, 1, 2]
+    wrong[3]["_label_probability"] = 0.001
+    del wrong[4]["_label_cost"]
+    wrong[5]["_skipLearn"] = True
+    wrong[6]["pdrop"] = 0.5
+    content = ["\ufeff" + lines[0], *map(json.dumps, wrong[:7]), "no json", "", lines[7]]
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(content))  # the last line has no end
+    log = open_log(path, reward_range=(0, 1))
+    (found,) = evaluate(log, ["logged"])
+    assert found.estimates["ips"].n == 2
+    assert (log.counted.events, log.counted.bad, log.counted.others, log.counted.skipped) == (2, 6, 1, 1)
+    assert sorted(number for number, _ in log.counted.reasons) == [2, 3, 4, 5, 8, 9]
+    said = " ".join(reason for _, reason in log.counted.reasons)
+    for words in ("sums to 1.5", "its reward is 7", "each action one probability", "_label_probability", "pdrop"):
+        assert words in said
+
+
+def test_costs_are_rewards_with_another_sign(world, path):
+    log = open_log(path, cost_range=(-1, 0))
+    assert log.reward_range == (0, 1)
+    assert log.sign == -1
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, dict])
+def test_frames_are_logs(world, library):
+    columns = {"reward": world.rewards, "action": world.actions, "p": world.pmfs[np.arange(N), world.actions]}
+    always = np.tile([1.0, 0.0, 0.0], (N, 1))
+    single = FrameLog(library(columns), probability="p", action_names=NAMES)
+    (found,) = evaluate(single, ["constant:politics"])
+    expected = ips(world.rewards, columns["p"], always[np.arange(N), world.actions])
+    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=1e-12)
+    assert found.estimates["ips"].interval.high == pytest.approx(expected.interval.high)
+    whole = FrameLog(library({**columns, "pmf": world.pmfs.tolist()}), pmf="pmf")
+    (found,) = evaluate(whole, ["constant:0"])
+    expected = ips(world.rewards, world.pmfs, always, world.actions)
+    assert found.estimates["ips"].interval.high == pytest.approx(expected.interval.high)
+    with pytest.raises(LogError, match="no column 'weight'"):
+        FrameLog(library(columns), probability="weight")
+
+
+def test_flags_of_vw_are_refused_on_frames(world):
+    log = FrameLog(pd.DataFrame({"reward": world.rewards, "action": world.actions, "p": 0.5}), probability="p")
+    (found,) = evaluate(log, [FLAGS])
+    assert "has no features" in found.refused
+
+
+def test_a_stopped_evaluation_leaves_no_process(path):
+    import psutil  # noqa: PLC0415
+
+    def stop(log):
+        if log.counted.events:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(path, FLAGS, watch=stop)
+    assert [one.name() for one in psutil.Process().children() if "vw-fastcb" in one.name()] == []
+
+
+def test_a_learner_on_arrays_can_be_judged_by_its_pmfs(world):
+    learner = FastCB(action_names=list(NAMES), reward_range=(0, 1), seed=1)
+    pmfs = []
+    for context, action, reward in zip(world.contexts[:200], world.actions, world.rewards, strict=False):
+        pmfs.append(learner.predict_proba([context])[0])
+        learner.learn_event(context, int(action), reward=reward)
+    found = snips(world.rewards[:200], world.pmfs[:200], np.array(pmfs), world.actions[:200], learns=True)
+    assert 0 < found.value < 1
