@@ -105,10 +105,10 @@ class Vw:
     def __init__(self, label: str, words: Sequence[str], take: Take, *, learns: bool, is_adf: bool) -> None:
         self.label, self.learns = label, learns
         self._pass_on = take
-        self._engine = Progressive(words, as_dsjson if is_adf else _as_json, self._normal)
+        self._engine = Progressive(words, as_dsjson if is_adf else _as_json, self._normal, is_adf=is_adf)
 
     def _normal(self, batch: Batch, numbers: _Floats) -> None:
-        """VW has probabilities in single precision, so they sum to 1 only almost."""
+        """VW rounds what it prints, so probabilities sum to 1 only almost."""
         sums = np.add.reduceat(numbers, batch.first[:-1])
         if not np.all(np.abs(sums - 1) < 1e-3):
             raise PolicyRefused("VW's predictions are no probabilities; expected flags with --cb_explore_adf.")

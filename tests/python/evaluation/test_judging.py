@@ -41,8 +41,12 @@ def test_constant_policies_and_the_logged_one_are_as_from_arrays(world, path):
     expected = ips(world.rewards, world.pmfs, always, world.actions)
     for one in (by_name, by_number, by_feature):
         assert one.estimates["ips"].value == pytest.approx(expected.value, abs=1e-9)
-        assert one.estimates["ips"].interval.high == pytest.approx(expected.interval.high, abs=1e-6)
-        assert one.estimates["snips"].effective_n == pytest.approx(expected.effective_n, abs=1e-6)
+        assert one.estimates["ips"].interval.high == pytest.approx(
+            expected.interval.high, abs=2e-5
+        )  # VW prints six digits
+        assert one.estimates["snips"].effective_n == pytest.approx(
+            expected.effective_n, abs=2e-5
+        )  # VW prints six digits
 
 
 def by_hand(world, flags):
@@ -61,7 +65,7 @@ def test_every_event_is_judged_before_it_is_learned(world, path, flags):
     whole = f"{flags} --cb_min_cost -1 --cb_max_cost 0" if "epsilon" not in flags else flags
     expected = snips(world.rewards, world.pmfs, by_hand(world, whole), world.actions, learns=True)
     assert found.learns
-    assert found.estimates["snips"].value == pytest.approx(expected.value, abs=1e-6)
+    assert found.estimates["snips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert "empirical_bernstein" not in found.estimates["snips"].intervals
 
 
@@ -80,7 +84,7 @@ def test_a_saved_model_is_judged_as_it_is(world, path, tmp_path):
     (found,) = judged(path, f"model:{tmp_path / 'model.vw'}")
     expected = ips(world.rewards, world.pmfs, pmfs, world.actions)
     assert not found.learns
-    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=1e-6)
+    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert "empirical_bernstein" in found.estimates["ips"].intervals
 
 
@@ -107,7 +111,7 @@ def test_fixed_actions_of_a_journal(tmp_path):
     assert log.counted.skipped == 1
     assert logged.estimates["ips"].value == pytest.approx(np.mean(earned))
     assert constant.refused is None
-    assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=1e-6)
+    assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert flags.refused is None
     assert flags.estimates["ips"].n == 150
 
@@ -121,8 +125,8 @@ def test_doubly_robust_estimates_have_a_control_that_learns_on_the_log(world, pa
     always = np.tile([0.0, 1.0, 0.0], (N, 1))
     expected = dr(world.rewards, world.pmfs, always, world.actions, -np.array(costs))
     (found, refused) = judged(path, "constant:1", "--cb_explore_adf --nonsense", control="--interactions xa")
-    assert found.estimates["dr"].value == pytest.approx(expected.value, abs=1e-6)
-    assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=1e-6)
+    assert found.estimates["dr"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
+    assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=2e-5)  # VW prints six digits
     assert "nonsense" in refused.refused
 
 
