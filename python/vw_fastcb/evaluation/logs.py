@@ -6,10 +6,9 @@ was earned. Memory is that of a batch.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -493,9 +492,3 @@ def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:
         "largest": np.maximum.reduceat(possible, starts),
         "uncovered": np.add.reduceat(np.where(batch.logged > 0, 0.0, policy), starts),
     }
-
-
-def texts(lines: Iterable[bytes]) -> Iterator[Any]:
-    """Lines as Python's objects."""
-    for line in lines:
-        yield json.loads(line)
