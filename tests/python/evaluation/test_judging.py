@@ -211,6 +211,17 @@ def test_frames_are_logs(world, library):
         FrameLog(library(columns), probability="weight")
 
 
+def test_an_action_that_some_events_lack_may_earn_anything_there():
+    n = 2000
+    pmfs = [[0.5, 0.5] if i % 2 else [0.25, 0.25, 0.5] for i in range(n)]
+    actions = [int(i // 2 % 2) if i % 2 else 2 * (i // 2 % 2) for i in range(n)]
+    frame = {"reward": np.ones(n), "action": np.array(actions), "pmf": pmfs}
+    (found,) = evaluate(FrameLog(frame, pmf="pmf"), ["constant:2"])
+    assert "never plays in 50% of the events" in found.estimates["ips"].refused
+    assert 0.5 in found.estimates["ips"].interval
+    assert 1.0 in found.estimates["ips"].interval
+
+
 def test_flags_of_vw_are_refused_on_frames(world):
     log = FrameLog(pd.DataFrame({"reward": world.rewards, "action": world.actions, "p": 0.5}), probability="p")
     (found,) = evaluate(log, [FLAGS])
