@@ -261,8 +261,8 @@ void array_learner::to_pmf_without(const uint8_t* excluded, double* pmf, double*
   for (size_t i = 0; i < _allowed.size(); ++i) { pmf[_allowed[i]] = _allowed_pmf[i]; }
 }
 
-void array_learner::update(
-    const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight)
+void array_learner::update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
+    float cost, float weight, bool just_scored)
 {
   const bool fixed = _fixed_actions > 0;
   with_examples(
@@ -275,7 +275,7 @@ void array_learner::update(
         if (fixed)
         {
           _oracle->observed_action(chosen, _fixed_actions);  // refuses what is bad
-          _oracle->learn(chosen, cost, action);
+          _oracle->learn(chosen, cost, action, just_scored);
         }
         else
         {
@@ -335,7 +335,7 @@ array_learner::outcome array_learner::play(
   predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data());
   const auto action = static_cast<uint32_t>(pick(_round_pmf.data(), count, draw));
   const outcome played{action, static_cast<float>(_round_pmf[action]), costs[action]};
-  update(contexts, actions, row, played.action, played.cost, 1.f);
+  update(contexts, actions, row, played.action, played.cost, 1.f, /*just_scored=*/true);
   return played;
 }
 
@@ -349,7 +349,7 @@ array_learner::judgement array_learner::judge(const feature_rows& contexts, cons
   predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data(), excluded);
   const auto mean = std::inner_product(_round_pmf.begin(), _round_pmf.end(), _round_predictions.begin(), 0.);
   const judgement judged{_round_pmf[action], _round_predictions[action], mean};
-  if (judged.probability > threshold) { update(contexts, actions, row, action, cost, weight); }
+  if (judged.probability > threshold) { update(contexts, actions, row, action, cost, weight, /*just_scored=*/true); }
   return judged;
 }
 

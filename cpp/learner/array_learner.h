@@ -126,9 +126,9 @@ private:
   void to_pmf(double* pmf, double* predictions);
   void to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions);
 
-  // One step, of an event that was scored before, if need be.
-  void update(
-      const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight);
+  // One step, of an event that was scored before, if need be; `just_scored` says that nothing else was since.
+  void update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
+      float weight, bool just_scored = false);
 
   void see_actions(const action_sets& actions, size_t row);
 

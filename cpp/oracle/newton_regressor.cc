@@ -137,6 +137,7 @@ float* newton_regressor::weights_of(uint64_t key, size_t slot, size_t step) cons
 void newton_regressor::score(VW::example& ec, size_t step, std::vector<float>& logits)
 {
   read(ec, /*admits=*/false);
+  _raw_row = _row;
   _block.standardise(_row);
   const double initial = initial_of(ec);
   for (size_t slot = 0; slot < logits.size(); ++slot)
@@ -152,9 +153,9 @@ void newton_regressor::see(VW::example& ec)
   _event.add(_row.data(), 1.);
 }
 
-void newton_regressor::learn(VW::example& ec, size_t slot, size_t step, float outcome)
+void newton_regressor::learn(VW::example& ec, size_t slot, size_t step, float outcome, bool just_now)
 {
-  see_and_standardise(ec);
+  see_and_standardise(ec, just_now);
   step_of_slot(ec, slot, step, outcome);
 }
 
@@ -164,10 +165,12 @@ void newton_regressor::learn_every_slot(VW::example& ec, size_t step, const std:
   for (size_t slot = 0; slot < outcomes.size(); ++slot) { step_of_slot(ec, slot, step, outcomes[slot]); }
 }
 
-void newton_regressor::see_and_standardise(VW::example& ec)
+void newton_regressor::see_and_standardise(VW::example& ec, bool just_now)
 {
   const double weight = ec.weight;
-  read(ec, /*admits=*/true);
+  const bool admits_nothing = _rest.empty() || _block.is_full();
+  if (just_now && admits_nothing) { _row.swap(_raw_row); }
+  else { read(ec, /*admits=*/true); }
   if (_event.weight > 0.) { _block.see(_event, weight); }
   else { _block.see(_row.data(), weight); }
   start_event();

@@ -28,10 +28,11 @@ public:
   void score(VW::example& ec, size_t step, std::vector<float>& logits);
 
   // One step of a slot towards the `outcome` in [0,1]. First the means and deviations learn from the event: from
-  // this example or, where there were several since start_event, from those.
+  // this example or, where there were several since start_event, from those. Where the example was scored `just_now`,
+  // with nothing in between, its features need not be read again.
   void start_event() { _event = moments(); }
   void see(VW::example& ec);
-  void learn(VW::example& ec, size_t slot, size_t step, float outcome);
+  void learn(VW::example& ec, size_t slot, size_t step, float outcome, bool just_now = false);
 
   // One step of every slot, each towards its own outcome. The example counts once in the means and deviations.
   void learn_every_slot(VW::example& ec, size_t step, const std::vector<float>& outcomes);
@@ -65,7 +66,7 @@ private:
   // Reads the features of an example into _row, those of the block, and _rest.
   void read(VW::example& ec, bool admits);
   void find_features(VW::example& ec);
-  void see_and_standardise(VW::example& ec);
+  void see_and_standardise(VW::example& ec, bool just_now = false);
   void step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome);
   static void add_feature(std::vector<feature>& features, float value, uint64_t index);
   uint64_t intercept_key() const;
@@ -82,6 +83,7 @@ private:
   size_t _shown_step = 0;  // 0 while the table is without the block's weights
   std::vector<feature> _features;
   std::vector<double> _row;
+  std::vector<double> _raw_row;  // of the example that was scored last
   std::vector<feature> _rest;
   // Where the features of the example before went: the next one often has the same.
   std::vector<uint64_t> _recent_keys;

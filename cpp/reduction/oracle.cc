@@ -333,13 +333,14 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
   std::transform(_slots.begin(), _slots.end(), logits.begin(), [](const VW::polyprediction& p) { return p.scalar; });
 }
 
-void oracle::learn(VW::example& ec, float cost, size_t slot)
+void oracle::learn(VW::example& ec, float cost, size_t slot, bool just_scored)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
   if (_newton)
   {
     const float outcome = ec.l.simple.label;
-    with_interactions(ec, [&] { _newton->learn(ec, slot, _regressor->feature_width_below, outcome); });
+    const auto step = _regressor->feature_width_below;
+    with_interactions(ec, [&] { _newton->learn(ec, slot, step, outcome, just_scored); });
   }
   else { _regressor->learn(ec, slot); }  // the scorer would compute a loss and a link that nothing uses
   count_event(ec.l.simple.label);
@@ -361,7 +362,7 @@ void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
 {
   if (_newton)
   {
-    learn(ec, cost, slot);
+    learn(ec, cost, slot, /*just_scored=*/true);
     return;
   }
   if (!prepare_to_learn(ec, cost)) { return; }

@@ -46,8 +46,8 @@ public:
   void score_slots(VW::example& ec, std::vector<float>& logits);
 
   // One step towards the observed cost, with the example's own weight and no importance weight. Does nothing for
-  // held-out examples (several passes).
-  void learn(VW::example& ec, float cost, size_t slot = 0);
+  // held-out examples (several passes). `just_scored` says that these features were the last that were scored.
+  void learn(VW::example& ec, float cost, size_t slot = 0, bool just_scored = false);
 
   // The same for an action that also has the features of the line `shared`, which may be null.
   void learn_action(const VW::example* shared, VW::example& action, float cost);

@@ -62,6 +62,11 @@ class SharedCommits(Generic[_Item]):
         self._done: list[_Caller] = []  # are to go on, the first one last
         self._awake: list[_Caller] = []  # go on, or commit
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody commits, or is about to."""
+        return not self._awake
+
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
         caller = _Caller()

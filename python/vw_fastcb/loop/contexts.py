@@ -12,7 +12,7 @@ An array of numbers has no names and stays a list.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +26,7 @@ Features: TypeAlias = "dict[str, float | int | bool | str | None] | list[float |
 _DEEPEST = 32
 _LARGEST = 3.4e38  # in float32
 _PLAIN = frozenset((float, int, str))
+_NUMBERS = frozenset((float, int))
 _TEXT = frozenset((str,))
 
 
@@ -98,10 +99,13 @@ def _is_plain(given: dict[Any, Any]) -> bool:
     """Whether all features are as the journal keeps them. Most are, and looking at each one by itself takes longer."""
     if not _PLAIN.issuperset(map(type, given.values())) or not _TEXT.issuperset(map(type, given)):
         return False
-    words = "".join([*given, *[value for value in given.values() if type(value) is str]])
+    values: Collection[Any] = given.values()
+    words = "".join(given)
+    if not _NUMBERS.issuperset(map(type, values)):
+        words += "".join([value for value in values if type(value) is str])
+        values = [value for value in values if type(value) is not str]
     try:
-        size = sum([abs(value) for value in given.values() if type(value) is not str])
-        return size < _LARGEST and words.isascii() and "\0" not in words
+        return sum(map(abs, values)) < _LARGEST and words.isascii() and "\0" not in words
     except OverflowError:  # a whole number that no float can hold
         return False
 

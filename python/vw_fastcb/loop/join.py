@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -37,9 +37,8 @@ class JoinSettings(NamedTuple):
     high: float
 
 
-@dataclass(slots=True)
-class Window:
-    """A decision that waits for its rewards.
+class Window(NamedTuple):
+    """A decision that waits for its rewards. What happens to it makes a new one, so that a checkpoint needs no copies.
 
     Attributes:
         position: Of the decision.
@@ -87,6 +86,7 @@ class Reject(NamedTuple):
 
 
 Effect: TypeAlias = Learn | Reject
+Waiting: TypeAlias = Window | Early
 
 
 @dataclass
@@ -189,25 +189,26 @@ class Join:
 
     def oldest(self) -> int | None:
         """The oldest record that the state refers to."""
-        return min(itertools.chain(self.windows, *self.early.values()), default=None)
+        first = itertools.islice(self.windows, 1)  # they are in the order of positions
+        return min(itertools.chain(first, *self.early.values()), default=None)
 
     # Storing
 
-    def rows(self, positions: Iterable[int]) -> Iterator[tuple[int, dict[str, Any] | None]]:
-        """The open windows and early records at these positions as JSON; None for those that are gone."""
+    def waiting(self, positions: Sequence[int]) -> dict[int, Waiting | None]:
+        """The open windows and early records at these positions; None for those that are gone."""
+        found: dict[int, Waiting | None] = dict(zip(positions, map(self.windows.get, positions), strict=True))
         early = {position: one for waiting in self.early.values() for position, one in waiting.items()}
-        for position in positions:
-            one = self.windows.get(position) or early.get(position)
-            yield position, None if one is None else _as_row(one)
+        found.update({position: early[position] for position in early.keys() & found.keys()})
+        return found
 
     def all_rows(self) -> dict[int, dict[str, Any]]:
         """Everything that is open, as JSON, by position."""
         early = [one for waiting in self.early.values() for one in waiting.values()]
-        rows = [_as_row(one) for one in self.windows.values()] + [_as_row(one) for one in early]
+        rows = [as_row(one) for one in self.windows.values()] + [as_row(one) for one in early]
         return {row["position"]: row for row in rows}
 
     def restore(self, rows: Iterable[dict[str, Any]], counts: dict[str, int]) -> None:
-        """Takes what `rows` gave, in the order of positions."""
+        """Takes what `as_row` gave, in the order of positions."""
         self.counts = Counts(**counts)
         for row in rows:
             if "settings" in row:
@@ -232,7 +233,7 @@ class Join:
         self._open(window)
         for position, one in self.early.pop(record.event_id, {}).items():
             self.touched.add(position)
-            yield from self._join(window, one.value)
+            yield from self._join(self.windows[record.position], one.value)
 
     def _discard(self, record: Record) -> None:
         assert record.event_id is not None
@@ -255,17 +256,22 @@ class Join:
 
     def _join(self, window: Window, value: float | None) -> Iterator[Effect]:
         """A reward, or an activation where the value is None."""
-        self.touched.add(window.position)
+        aggregation, activated, rewards = window.settings.aggregation, window.activated, window.rewards
+        total = window.value
         if value is None:
-            window.activated = True
-        elif window.settings.aggregation == "first" and window.rewards:
-            window.rewards += 1
-            self.counts.repeated += 1
+            activated = True
         else:
-            window.rewards += 1
-            window.value = _aggregated(window.settings.aggregation, window.value, value)
-        if window.settings.aggregation == "first" and window.activated and window.rewards and not window.learned:
-            window.learned = True
+            if aggregation == "first" and rewards:
+                self.counts.repeated += 1
+            else:
+                total = _aggregated(aggregation, total, value)
+            rewards += 1
+        is_due = aggregation == "first" and activated and rewards > 0 and not window.learned
+        learned = window.learned or is_due
+        window = window._replace(activated=activated, rewards=rewards, value=total, learned=learned)
+        self.windows[window.position] = window
+        self.touched.add(window.position)
+        if is_due:
             yield self._outcome(window)
 
     def _close_before(self, time: int) -> Iterator[Effect]:
@@ -352,7 +358,8 @@ def _rounded_into(low: float, value: float, high: float) -> float:
     return value
 
 
-def _as_row(one: Window | Early) -> dict[str, Any]:
+def as_row(one: Waiting) -> dict[str, Any]:
+    """As JSON's values."""
     if isinstance(one, Early):
         return {"position": one.position, "event_id": one.event_id, "deadline": one.deadline, "value": one.value}
     return {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from vw_fastcb.loop.join import Waiting
 from vw_fastcb.loop.records import Kind, Record
 
 
@@ -168,7 +169,7 @@ class NewCheckpoint:
 
     checkpoint: Checkpoint
     model: bytes
-    rows: Sequence[tuple[int, dict[str, Any] | None]]
+    rows: Sequence[tuple[int, Waiting | None]]
     dead_letters: Sequence[DeadLetter]
     oldest: int | None = None
 
@@ -204,6 +205,10 @@ class Journal(Protocol):
             JournalFull: Nothing was written.
             JournalFailed: Nobody knows what was.
         """
+        ...
+
+    def is_free(self, position: int | None) -> bool:
+        """Whether a commit would wait for nobody but the disk, and no record came after a position, if one is given."""
         ...
 
     def check(self) -> None:

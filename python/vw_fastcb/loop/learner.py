@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any, NamedTuple, Protocol
 
 from vw_fastcb.loop.contexts import Features
 from vw_fastcb.loop.fingerprint import fingerprint
@@ -38,8 +38,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """What learning needs of a decision."""
 
     context: Features

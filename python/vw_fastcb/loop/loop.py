@@ -6,11 +6,11 @@ import contextlib
 import inspect
 import math
 import os
-import uuid
+import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,11 +32,12 @@ from vw_fastcb.loop.journal import (
     LoopError,
     SettingsDiffer,
 )
+from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.redis import Address, RedisJournal
 from vw_fastcb.loop.requests import Activate, Decide, Observe, Request
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
-from vw_fastcb.loop.worker import Options, Worker
+from vw_fastcb.loop.worker import Options, View, Worker
 
 Duration: TypeAlias = "str | float | timedelta"
 _CLOCK_OFF = 5000  # milliseconds that the machine's clock may differ from the journal's
@@ -294,53 +295,49 @@ class Loop:
 
     def _answer(self, request: Request) -> LoopDecision | None:
         self._check_open()
-        draft, names = self._draft(request)
+        with self._worker.view() as view:
+            draft, names = self._draft(request, view)
         self._worker.submit([draft])
-        return _answer_of(draft, names)
+        assert draft.record is not None
+        return LoopDecision.of(draft.record, names) if draft.kind == "decision" else None
 
-    def _draft(self, request: Request) -> tuple[Draft, Sequence[str] | None]:
+    def _draft(self, request: Request, view: View) -> tuple[Draft, Sequence[str] | None]:
         """The record that a request asks for, and the names of the actions where it is a decision."""
         if isinstance(request, Decide):
-            return self._decision(request)
+            return self._decision(request, view), view.model.settings.action_names
         if isinstance(request, Observe):
-            return self._observation(request), None
+            return self._observation(request, view.settings), None
         return Draft("activation", checked_id(request.event_id)), None
 
-    def _decision(self, asked: Decide) -> tuple[Draft, Sequence[str] | None]:
+    def _decision(self, asked: Decide, view: View) -> Draft:
         if not isinstance(asked.activate, bool):
             raise TypeError(f"activate is {asked.activate!r}; expected True or False.")
         features = features_of(asked.context, "the context")
         table = None if asked.action_features is None else action_features_of(asked.action_features)
         ids = _action_ids(asked.action_ids, table)
-        name = uuid.uuid4().hex if asked.event_id is None else checked_id(asked.event_id)
-        with self._worker.view() as view:
-            settings = view.model.settings
-            left_out = _excluded(settings, asked.exclude, ids, table)
-            retired = view.settings.retired_numbers
-            drawn = view.model.decide(features, table, sorted({*left_out, *retired}), name)
-            request = {
-                "context": features,
-                "action_features": table,
-                "action_ids": ids,
-                "exclude": left_out or None,
-                "activate": None if asked.activate else False,
-            }
-            answer = {
-                "action": drawn.action,
-                "pmf": drawn.pmf.tolist(),
-                "draw": drawn.draw,
-                "generation": view.generation,
-                "applied": view.applied,
-                "learned": view.model.events,
-                "engine": fingerprint(),
-            }
-        body = {key: value for key, value in request.items() if value is not None} | answer
-        return Draft("decision", name, body=body, request=request), settings.action_names
+        name = _new_id() if asked.event_id is None else checked_id(asked.event_id)
+        left_out = _excluded(view.model.settings, asked.exclude, ids, table)
+        drawn = view.model.decide(features, table, sorted({*left_out, *view.settings.retired_numbers}), name)
+        request = {
+            "context": features,
+            "action_features": table,
+            "action_ids": ids,
+            "exclude": left_out or None,
+            "activate": None if asked.activate else False,
+        }
+        body: dict[str, Any] = {key: value for key, value in request.items() if value is not None}
+        body["action"] = drawn.action
+        body["pmf"] = drawn.pmf.tolist()
+        body["draw"] = drawn.draw
+        body["generation"] = view.generation
+        body["applied"] = view.applied
+        body["learned"] = view.model.events
+        body["engine"] = fingerprint()
+        return Draft("decision", name, body=body, request=request)
 
-    def _observation(self, asked: Observe) -> Draft:
+    def _observation(self, asked: Observe, settings: LoopSettings) -> Draft:
         name = checked_id(asked.event_id)
         label = None if asked.reward_id is None else checked_id(asked.reward_id, "reward_id")
-        settings = self._worker.settings
         noun = asked.noun or settings.noun
         if settings.noun != noun:
             raise ValueError(
@@ -437,9 +434,10 @@ class Loop:
         """
         self._check_open()
         self._worker.submit([Draft("erasure", checked_id(event_id))])
-        if self._worker.is_learner:
-            self._worker.checkpoint()
-            self._worker.empty_log()
+        with contextlib.suppress(Fenced):  # another process has begun to learn, and erases with its next checkpoint
+            if self._worker.is_learner:
+                self._worker.checkpoint()
+                self._worker.empty_log()
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the journal as it is at one moment, while everybody goes on: a backup.
@@ -557,16 +555,32 @@ _OPTIONS = {
 _SETTINGS = tuple(name for name in inspect.signature(Loop.open).parameters if name not in _OPTIONS)
 
 
-def answer_all(loop: Loop, requests: Sequence[Request]) -> list[LoopDecision | Exception | None]:
+class Answered(NamedTuple):
+    """A request that was stored.
+
+    Attributes:
+        record: What was stored.
+        names: Of the actions, where it is a decision and they have names.
+    """
+
+    record: Record
+    names: Sequence[str] | None
+
+
+def answer_all(loop: Loop, requests: Sequence[Request]) -> list[Answered | Exception]:
     """Answers many requests with one commit. One that is refused has its error for an answer, and harms no other."""
-    answers: list[LoopDecision | Exception | None] = [None] * len(requests)
+    answers: list[Answered | Exception] = [LoopError("the request was not stored; ask again.")] * len(requests)
     drafts: list[tuple[int, Draft, Sequence[str] | None]] = []
-    for number, request in enumerate(requests):
-        try:
-            loop._check_open()
-            drafts.append((number, *loop._draft(request)))
-        except Exception as problem:
-            answers[number] = problem
+    try:
+        loop._check_open()
+        with loop._worker.view() as view:
+            for number, request in enumerate(requests):
+                try:
+                    drafts.append((number, *loop._draft(request, view)))
+                except Exception as problem:
+                    answers[number] = problem
+    except LoopError as problem:
+        return [problem] * len(requests)
     failure: Exception | None = None
     try:
         if drafts:
@@ -574,21 +588,21 @@ def answer_all(loop: Loop, requests: Sequence[Request]) -> list[LoopDecision | E
     except Exception as problem:
         failure = problem  # of one of them, unless none was committed
     for number, draft, names in drafts:
-        if draft.problem is not None or draft.record is None:
-            answers[number] = draft.problem or failure or LoopError("the request was not stored; ask again.")
+        if draft.problem is None and draft.record is not None:
+            answers[number] = Answered(draft.record, names)
         else:
-            answers[number] = _answer_of(draft, names)
+            answers[number] = draft.problem or failure or answers[number]
     return answers
+
+
+def is_free(loop: Loop) -> bool:
+    """Whether nobody else writes to the journal of a loop now, so that only a slow disk could hold a commit up."""
+    return loop._worker.is_free
 
 
 def failure_of(loop: Loop) -> LoopError | None:
     """Why a loop acknowledges nothing any more, if that is so: it has to be opened again."""
     return loop._worker.problem
-
-
-def _answer_of(draft: Draft, names: Sequence[str] | None) -> LoopDecision | None:
-    assert draft.record is not None
-    return LoopDecision.of(draft.record, names) if draft.kind == "decision" else None
 
 
 def open_journal(
@@ -698,6 +712,11 @@ def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
 
     whole_milliseconds()
     return whole_milliseconds
+
+
+def _new_id() -> str:
+    """An id that nobody guesses. Later ones are greater: an index grows at its end, and a commit writes few pages."""
+    return f"{now():012x}{secrets.token_hex(10)}"
 
 
 def _finite(value: Any, noun: str) -> float:

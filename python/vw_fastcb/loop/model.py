@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """An action that was drawn.
 
     Attributes:

@@ -94,6 +94,9 @@ class Outcomes:
         elif record.kind == "reward" and record.value is not None:
             self._observe(join, record)
         touched, join.touched = join.touched, set()
+        for position in touched:
+            if position in self._open and position in join.windows:
+                self._open[position] = self._open[position][0], join.windows[position]
         for effect in effects:
             yield self._learned(effect, record)
         for position in sorted(touched):

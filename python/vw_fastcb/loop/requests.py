@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(NamedTuple):
     """See `Loop.decide`."""
 
     context: Any
@@ -19,8 +17,7 @@ class Decide:
     activate: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Observe:
+class Observe(NamedTuple):
     """See `Loop.reward` and `Loop.cost`.
 
     Attributes:
@@ -36,8 +33,7 @@ class Observe:
     noun: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Activate:
+class Activate(NamedTuple):
     """See `Loop.activate`."""
 
     event_id: str | int

@@ -20,6 +20,7 @@ from typing import Any
 
 from vw_fastcb._engine import to_json as _json
 from vw_fastcb.loop.files import sync_folder
+from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
     Conflict,
@@ -123,6 +124,8 @@ _INSERT = (
 _INSERTS = [_INSERT + ", (?, ?, ?, ?, ?, ?, ?, ?)" * more for more in range(64)]  # of 1 row, 2 rows, ...
 _WIPED = "PRAGMA secure_delete = ON"  # what was erased is gone from the file
 _INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
+_INSERT_WINDOW = "INSERT OR REPLACE INTO window VALUES (?, ?, NULL, ?)"
+_END_WINDOWS = "UPDATE window SET until = ? WHERE until IS NULL AND position IN (SELECT value FROM json_each(?))"
 
 _holders = itertools.count(1)
 _open_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
@@ -253,6 +256,19 @@ class SqliteJournal:
                 self._set_holder(False)
             return Written([], is_fenced)
         return Written(foreign + [one.record for one in drafts if one.is_new and one.record is not None], is_fenced)
+
+    def is_free(self, position: int | None) -> bool:
+        """See `Journal`."""
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            return position is None or _last(self._db)[0] == position
+        except sqlite3.Error:  # whoever writes next says what is wrong
+            return False
+        finally:
+            _roll_back(self._db)
+            self._writing.release()
 
     def check(self) -> None:
         """See `Journal`. SQLite would go on writing to a file that nobody will find again."""
@@ -429,12 +445,15 @@ class SqliteJournal:
         self._check_next(generation)
         self._db.execute(_INSERT_MODEL, row)
 
-    def _write_windows(self, rows: Sequence[tuple[int, dict[str, Any] | None]], generation: int) -> None:
+    def _write_windows(self, rows: Sequence[tuple[int, Waiting | None]], generation: int) -> None:
         self._check_next(generation)
-        gone = [(generation, position) for position, _ in rows]
-        self._db.executemany("UPDATE window SET until = ? WHERE position = ? AND until IS NULL", gone)
-        there = [(position, generation, _json(body)) for position, body in rows if body is not None]
-        self._db.executemany("INSERT OR REPLACE INTO window VALUES (?, ?, NULL, ?)", there)
+        positions = _json([position for position, _ in rows])
+        self._db.execute(_END_WINDOWS, (generation, positions))
+        open_ones = [(position, one) for position, one in rows if one is not None]
+        there = [value for position, one in open_ones for value in (position, generation, _json(as_row(one)))]
+        if there:
+            more = ", (?, ?, NULL, ?)" * (len(there) // 3 - 1)
+            self._db.execute(_INSERT_WINDOW + more, there)
 
     def _write_generation(self, new: NewCheckpoint) -> None:
         one = new.checkpoint

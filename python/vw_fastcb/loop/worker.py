@@ -189,6 +189,14 @@ class Worker:
             if item.problem is not None:
                 raise item.problem
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody else commits now, and no other process has written what is still to be learned."""
+        learner = self._learner
+        if not self._commits.is_idle or (learner is None and self._lease is not None):
+            return False
+        return self.journal.is_free(None if learner is None else learner.position)
+
     def _commit(self, items: list[_Item]) -> None:
         """Runs in one thread at a time."""
         if self.problem is not None:
@@ -413,7 +421,7 @@ class Worker:
             events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
             position, when, summary = learner.position, learner.time, learner.summary()
             touched, learner.join.touched = learner.join.touched, set()
-            rows = list(learner.join.rows(sorted(touched)))
+            waiting = learner.join.waiting(sorted(touched))
             oldest = learner.join.oldest()
             letters, learner.dead_letters = learner.dead_letters, []
             updates, learner.updates = learner.updates, []
@@ -424,7 +432,7 @@ class Worker:
             if twin is not None:
                 content = _caught_up(twin, updates or [], columns)
             one = Checkpoint(generation, position, when, sha256(content), events, summary)
-            new = NewCheckpoint(one, content, rows, letters, oldest)
+            new = NewCheckpoint(one, content, list(waiting.items()), letters, oldest)
             self._write_beside(self.journal.checkpoint_tasks(new), lease)
         except JournalFull:
             with self._state:

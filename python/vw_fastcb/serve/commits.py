@@ -1,4 +1,4 @@
-"""From the event loop to the thread that commits: many requests, one commit, and no thread for each of them."""
+"""From requests of an event loop to commits: many requests, one commit, and no thread for each of them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,53 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from vw_fastcb.loop import Loop, LoopDecision, LoopError
-from vw_fastcb.loop.loop import answer_all
+from vw_fastcb.loop import Loop, LoopError
+from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
 _log = logging.getLogger("vw_fastcb.serve")
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
+_QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
 
 
-class _Waiting(NamedTuple):
-    request: Request
-    answer: asyncio.Future[LoopDecision | None]
+class _Batch:
+    """Requests of one commit.
+
+    Attributes:
+        requests: What is asked.
+        futures: Who waits for the answers.
+        answers: What the loop answered.
+        seconds: How long that took.
+    """
+
+    __slots__ = ("answers", "futures", "requests", "seconds")
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.futures: list[asyncio.Future[Answered]] = []
+        self.answers: Sequence[Answered | Exception] = ()
+        self.seconds = 0.0
+
+    def rest(self, most: int) -> _Batch:
+        """Those beyond so many, taken out of this one."""
+        rest = _Batch()
+        rest.requests, rest.futures = self.requests[most:], self.futures[most:]
+        del self.requests[most:], self.futures[most:]
+        return rest
 
 
 class Commits:
-    """Answers requests of one event loop in a thread of its own.
+    """Answers requests of one event loop, many with one commit.
 
-    A sync of the disk must not stop the event loop, and a thread for each request would cost more than the request.
-    So requests wait in a list. While the thread commits some, others gather; when it is done, it hands all answers back
-    at once and gets all that wait. How many can wait is how many the server lets in.
+    Requests gather as long as more of them arrive, and while others are being committed. A commit is quick if the
+    journal is a file, nobody else writes to it, and the disk is fast. Then the event loop commits by itself: a thread
+    would hand the interpreter to and fro with it, which takes longer than the commit. Else a thread commits, so that a
+    slow disk, a server far away or another process never stops the event loop. How many requests can wait is how many
+    the server lets in.
 
     Args:
         loop: The loop.
@@ -38,11 +62,12 @@ class Commits:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._thread = threading.Thread(target=self._run, name="vw_fastcb.serve.commits", daemon=True)
-        self._batches: queue.SimpleQueue[list[_Waiting] | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         # The rest belongs to the event loop's thread.
         self._events: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[_Waiting] = []
-        self._is_busy = False
+        self._gathering = _Batch()
+        self._is_busy = False  # gathering, or committing
+        self._is_quick = True  # as the last commit was
 
     def start(self) -> None:
         """Starts the thread, for the event loop that runs."""
@@ -60,42 +85,59 @@ class Commits:
             self._batches.put(None)
             self._thread.join()
 
-    async def answer(self, request: Request) -> LoopDecision | None:
+    async def answer(self, request: Request) -> Answered:
         """What the loop answers, once it is durable. Raises what the loop raises."""
         events = self._events
         assert events is not None
-        waiting = _Waiting(request, events.create_future())
-        if not self._waiting and not self._is_busy:
-            events.call_soon(self._hand_over)  # later: others that have arrived together with this one come along
-        self._waiting.append(waiting)
-        return await waiting.answer
-
-    def _hand_over(self) -> None:
-        if not self._is_busy and self._waiting:
+        future: asyncio.Future[Answered] = events.create_future()
+        self._gathering.requests.append(request)
+        self._gathering.futures.append(future)
+        if not self._is_busy:
             self._is_busy = True
-            batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+            events.call_soon(self._gather, 0)
+        return await future
+
+    def _gather(self, before: int) -> None:
+        """Commits once no more requests arrive, or enough are there."""
+        count = len(self._gathering.requests)
+        if before < count < _MOST_AT_ONCE:
+            assert self._events is not None
+            self._events.call_soon(self._gather, count)
+            return
+        batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
+        if self._is_quick and is_free(self._loop):
+            self._commit(batch)
+            self._settle(batch)
+        else:
             self._batches.put(batch)
 
-    def _settle(self, batch: list[_Waiting], answers: Sequence[LoopDecision | Exception | None]) -> None:
-        self._is_busy = False
-        self._hand_over()
-        for waiting, answer in zip(batch, answers, strict=True):
-            if waiting.answer.done():  # nobody waits any more: the server was told to end at once
+    def _settle(self, batch: _Batch) -> None:
+        self._is_quick = batch.seconds < _QUICK
+        for future, answer in zip(batch.futures, batch.answers, strict=True):
+            if future.done():  # nobody waits any more: the server was told to end at once
                 continue
             if isinstance(answer, Exception):
-                waiting.answer.set_exception(answer)
+                future.set_exception(answer)
             else:
-                waiting.answer.set_result(answer)
+                future.set_result(answer)
+        self._is_busy = bool(self._gathering.requests)
+        if self._is_busy:
+            assert self._events is not None
+            self._events.call_soon(self._gather, 0)
 
     def _run(self) -> None:
         events = self._events
         assert events is not None
         while (batch := self._batches.get()) is not None:
-            answers: Sequence[LoopDecision | Exception | None]
-            try:
-                answers = answer_all(self._loop, [one.request for one in batch])
-            except BaseException as problem:  # nobody is to wait for ever, whatever happens
-                _log.exception("requests could not be committed")
-                answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch)
+            self._commit(batch)
             with contextlib.suppress(RuntimeError):  # the event loop has ended, and those who waited with it
-                events.call_soon_threadsafe(self._settle, batch, answers)
+                events.call_soon_threadsafe(self._settle, batch)
+
+    def _commit(self, batch: _Batch) -> None:
+        begun = time.monotonic()
+        try:
+            batch.answers = answer_all(self._loop, batch.requests)
+        except BaseException as problem:  # nobody is to wait for ever, whatever happens
+            _log.exception("requests could not be committed")
+            batch.answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch.requests)
+        batch.seconds = time.monotonic() - begun

@@ -149,9 +149,7 @@ def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
         asked = decoded(reader, await service.body(scope, receive))
         if service.has_fixed_actions != (asked.actions is None):
             raise ApiError(400, _OTHER_ACTIONS[service.has_fixed_actions])
-        made = await answer(asked.asked())
-        assert made is not None
-        await respond(send, 200, _encode(Decision.of(made)))
+        await respond(send, 200, _encode(Decision.of(*await answer(asked.asked()))))
 
     return decide
 

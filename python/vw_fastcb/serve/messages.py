@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from vw_fastcb.loop.answers import LoopDecision
+from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.requests import Activate, Decide, Observe
 from vw_fastcb.serve.errors import ApiError
 
@@ -71,9 +72,13 @@ class Decision(Struct, gc=False):
     generation: Annotated[int, Meta(ge=0, description="The checkpoint that the model is based on.")]
 
     @classmethod
-    def of(cls, made: LoopDecision) -> Decision:
-        """What the loop answered."""
-        return cls(made.event_id, made.action, made.name, made.probability, made.pmf.tolist(), made.generation)
+    def of(cls, record: Record, names: Sequence[str] | None) -> Decision:
+        """What a record says; see `LoopDecision.of`, which makes an array for Python besides."""
+        body = record.body or {}
+        action, pmf = body["action"], body["pmf"]
+        names = body.get("action_ids") or names
+        name = None if names is None else names[action]
+        return cls(record.event_id or "", action, name, pmf[action], pmf, body["generation"])
 
 
 class RewardRequest(Struct, forbid_unknown_fields=True, gc=False):

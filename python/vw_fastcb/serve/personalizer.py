@@ -12,15 +12,15 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from vw_fastcb.loop.answers import LoopDecision
 from vw_fastcb.loop.requests import Activate, Decide, Observe
 from vw_fastcb.serve.endpoints import Endpoint, Service
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import HEADERS, respond
-from vw_fastcb.serve.messages import Id, decoded, decoder
+from vw_fastcb.serve.messages import Decision, Id, decoded, decoder
 
 PREFIXES = ("/personalizer/v1.0", "/personalizer")  # of version 1.0, and of the beta, which adds ?api-version=...
 
@@ -61,13 +61,13 @@ class RankRequest(Struct, rename="camel", gc=False):
             not self.defer_activation,
         )
 
-    def ranked(self, made: LoopDecision) -> RankResponse:
+    def ranked(self, made: Decision) -> RankResponse:
         """The answer.
 
         Excluded actions keep their places. The chosen one comes first of the others, then the most probable.
         """
         excluded = set(self.excluded_actions or ())
-        probabilities = dict(zip((action.id for action in self.actions), made.pmf.tolist(), strict=True))
+        probabilities = dict(zip((action.id for action in self.actions), made.pmf, strict=True))
         others = [name for name in probabilities if name not in excluded and name != made.name]
         others.sort(key=lambda name: -probabilities[name])
         assert made.name is not None
@@ -112,14 +112,29 @@ def _joined(values: list[Any]) -> Any:
     return [one for value in values for one in (value if isinstance(value, list) else [value])]
 
 
+class _AnyText(Convertor[str]):
+    """An id in a path. It may hold slashes, and newlines, which starlette's own `path` does not know."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _AnyText())
+
+
 def routes(service: Service) -> list[Route]:
     """The paths of both versions."""
     found = []
     for prefix in PREFIXES:
         found += [
             Endpoint(f"{prefix}/rank", _rank(service)).on("POST"),
-            Endpoint(f"{prefix}/events/{{event_id:path}}/reward", _reward(service)).on("POST"),
-            Endpoint(f"{prefix}/events/{{event_id:path}}/activate", _activate(service)).on("POST"),
+            Endpoint(f"{prefix}/events/{{event_id:id}}/reward", _reward(service)).on("POST"),
+            Endpoint(f"{prefix}/events/{{event_id:id}}/activate", _activate(service)).on("POST"),
         ]
     return found
 
@@ -135,8 +150,7 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
                 "this journal has fixed actions, and a rank brings its own; expected a journal made with "
                 "--actions none.",
             )
-        made = await service.commits.answer(asked.asked())
-        assert made is not None
+        made = Decision.of(*await service.commits.answer(asked.asked()))
         await respond(send, 201, _encode(asked.ranked(made)))
 
     return rank

@@ -30,6 +30,7 @@ class RedisServer:
             "dir": str(folder),
             "appendonly": "yes",
             "appendfsync": "always",
+            "aof-load-truncated": "no",
             "save": "",
             **{name.replace("_", "-"): value for name, value in settings.items()},
         }
@@ -44,7 +45,10 @@ class RedisServer:
         return self
 
     def launch(self) -> None:
-        """Starts it without waiting."""
+        """Starts it without waiting, once its file is mended: see docs/loop/redis.md."""
+        manifest = self.folder / "appendonlydir" / "appendonly.aof.manifest"
+        if manifest.exists():
+            subprocess.run(["redis-check-aof", "--fix", str(manifest)], input=b"y\n", capture_output=True, check=True)
         options = [word for name, value in self.settings.items() for word in (f"--{name}", value)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(["redis-server", *options], stdout=log, stderr=log)

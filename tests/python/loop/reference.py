@@ -40,8 +40,7 @@ class State:
     @classmethod
     def of(cls, learner: Learner) -> State:
         join = learner.join
-        early = [position for waiting in join.early.values() for position in waiting]
-        rows = tuple(json.dumps(row) for _, row in join.rows(sorted([*join.windows, *early])))
+        rows = tuple(json.dumps(row) for _, row in sorted(join.all_rows().items()))
         model = learner.model
         return cls(learner.position, sha256(model.to_bytes()), model.events, asdict(join.counts), rows)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from loop.naive_join import Learned, NaiveJoin, Rejected
 from properties import PROFILE
-from vw_fastcb.loop.join import AGGREGATIONS, Counts, Effect, Join, JoinSettings, Learn, Reject
+from vw_fastcb.loop.join import AGGREGATIONS, Counts, Effect, Join, JoinSettings, Learn, Reject, as_row
 from vw_fastcb.loop.records import Record
 
 # Journals. Few ids, few times and few values, so that coincidences are likely.
@@ -139,7 +139,8 @@ def open_deadlines(join: Join) -> list[int]:
 
 def rows_of(join: Join, positions: Iterable[int]) -> dict[int, str | None]:
     """As a journal stores them."""
-    return {position: None if row is None else json.dumps(row) for position, row in join.rows(positions)}
+    waiting = join.waiting(list(positions)).items()
+    return {position: None if one is None else json.dumps(as_row(one)) for position, one in waiting}
 
 
 def there(rows: dict[int, str | None]) -> dict[int, str]:

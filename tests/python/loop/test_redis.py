@@ -1,6 +1,7 @@
 """Journals in Redis: the same model as anywhere else, and what may go wrong with a server."""
 
 import math
+import os
 import random
 import shutil
 import signal
@@ -360,6 +361,24 @@ def test_a_server_that_comes_back_with_an_old_copy_is_not_gone_on_with(own_serve
         own_server.start()
         with pytest.raises(JournalFailed, match=r"has lost records .*record 21 was there"):
             loop.decide({"user": "Tom"})
+
+
+def test_a_write_that_a_crash_has_cut_short_never_comes_back(own_server):
+    """Redis would drop it at the next start, and run what is left of it at the one after."""
+    with Loop.open(own_server.url("shop"), actions=ACTIONS, seed=1, learn=False) as loop:
+        loop.decide({"a": 1}, event_id="e1")
+        (log,) = (own_server.folder / "appendonlydir").glob("*.incr.aof")
+        loop.decide({"a": 2}, event_id="cut")
+        own_server.end()
+        os.truncate(log, log.stat().st_size - 20)  # its last command is not complete
+    for number in (2, 3):
+        own_server.start()
+        with Loop.open(own_server.url("shop"), learn=False) as loop:
+            loop.decide({"a": 3}, event_id=f"e{number}")
+        own_server.end()
+    own_server.start()
+    with journal_at(own_server.url("shop")) as journal:
+        assert [(one.position, one.event_id) for one in journal.read()] == [(1, None), (2, "e1"), (3, "e2"), (4, "e3")]
 
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(own_server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,13 @@ def test_an_option_that_is_not_there_would_be_noticed():
 
 
 def test_redis_syncs_every_write():
-    words = SERVICES["redis"]["command"]
+    shell, option, script = SERVICES["redis"]["command"]
+    assert (shell, option) == ("sh", "-c")
+    words = shlex.split(script.partition("exec ")[2])
     assert dict(zip(words[1::2], words[2::2], strict=True)) == {
         "--appendonly": "yes",
         "--appendfsync": "always",
+        "--aof-load-truncated": "no",
         "--maxmemory-policy": "noeviction",
         "--save": "",
     }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from loop.support import Clock, open_loop
-from serve.servers import threaded
+from serve.servers import PATIENCE, threaded
 from vw_fastcb import FastCB
 from vw_fastcb.loop import Counts
 
@@ -181,6 +184,23 @@ def test_many_clients_share_commits_and_each_gets_its_own_answer(news, loop):
     assert (loop.status().position, loop.status().learned) == (161, 80)
     for number in range(0, 80, 9):
         assert loop.decide({"user": f"u{number % 5}"}, event_id=f"e{number}").pmf.tolist() == answers[number]["pmf"]
+
+
+def test_a_journal_that_another_process_writes_to_stops_no_other_request(news, loop):
+    for _ in range(20):  # until commits are quick, as the first one is not
+        assert news.post("/decide", {"context": {"a": 1}}).status == 200
+    other = sqlite3.connect(str(loop._worker.journal), isolation_level=None)
+    with ThreadPoolExecutor(3) as pool, contextlib.closing(other):  # which gives up what it holds, whatever happens
+        other.execute("BEGIN IMMEDIATE")
+        waiting = [pool.submit(news.post, "/decide", {"context": {"a": number}}) for number in range(3)]
+        end = time.monotonic() + PATIENCE
+        while news.metrics()["fastcb_http_in_flight"] < 4:  # the three, and this one
+            assert time.monotonic() < end
+        assert news.get("/health/live").status == 200
+        assert not any(one.done() for one in waiting)
+        other.execute("ROLLBACK")
+        assert [one.result().status for one in waiting] == [200] * 3
+    assert loop.status().counts["decisions"] == 23
 
 
 def test_a_request_that_is_refused_harms_no_other_of_its_commit(news, loop):

@@ -197,6 +197,14 @@ def test_errors_have_personalizers_shape(client):
         client.rank(excluded=["soup"])
 
 
+def test_event_ids_in_paths_may_be_any_text(client, loop):
+    names = ["a/b", "line\nbreak", "50%", "Zürich"]
+    for name in names:
+        client.rank(event_id=name)
+        client.reward(name, 1)
+    assert loop.status().counts["learned"] == len(names)
+
+
 def test_multi_slot_calls_are_refused_in_words(loop):
     with threaded(loop) as server:
         client = BetaClient(server.url, AzureKeyCredential("none"))

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from vw_fastcb._engine import to_json
+from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import Checkpoint, DeadLetter, JournalRefused, Lease, NewCheckpoint, Task, UnknownEvent
 from vw_fastcb.loop.redis.records import Records
 from vw_fastcb.loop.redis.store import Store
@@ -192,7 +193,7 @@ def _checkpoint(generation: int, said: dict[str, Any]) -> Checkpoint:
     return Checkpoint(generation, said["position"], said["time"], said["sha256"], said["events"], said["summary"])
 
 
-def _as_arguments(rows: Sequence[tuple[int, dict[str, Any] | None]]) -> Iterator[str]:
-    for position, body in rows:
+def _as_arguments(rows: Sequence[tuple[int, Waiting | None]]) -> Iterator[str]:
+    for position, one in rows:
         yield str(position)
-        yield "" if body is None else to_json(body)
+        yield "" if one is None else to_json(as_row(one))
