@@ -102,11 +102,13 @@ def main() -> None:
         runs: dict[str, list[tuple[float, float, int]]] = {"vw": [], "one": [], "three": [], "constants": []}
         three = [word for i in (5, 10, 20) for word in ("--policy", f"{i}={FLAGS} --gamma_scale {i}")]
         timed([*vw, str(log)])  # into the page cache
+        loads = [os.getloadavg()[0]]
         for _ in range(given.rounds):
             runs["vw"].append(timed([*vw, str(log)]))
             runs["one"].append(timed([*evaluate, "--policy", FLAGS, str(log)]))
             runs["three"].append(timed([*evaluate, *three, str(log)]))
             runs["constants"].append(timed([*evaluate, *CONSTANTS, str(log)]))
+            loads.append(os.getloadavg()[0])
             print({name: [round(value, 1) for value in found[-1]] for name, found in runs.items()}, file=sys.stderr)
         few = timed([*evaluate, "--policy", FLAGS, str(small)])[2]
 
@@ -136,6 +138,9 @@ def main() -> None:
         f"{median('three', 1) / 3:.1f} | {ratio('three', 1, 3):.2f} |",
         f"| logged and a constant, both | {median('constants', 0):.1f} | {ratio('constants', 0):.2f} | "
         f"{median('constants', 1):.1f} | {ratio('constants', 1):.2f} |",
+        "",
+        f"The load average was {min(loads):.0f} to {max(loads):.0f}. Where that is more than the two cores, other jobs took "
+        "their turns, and CPU seconds are the measure.",
         "",
         f"Resident memory of `fastcb evaluate` with one policy: {few} MB for {given.events // 10:,} events, "
         f"{max(one[2] for one in runs['one'])} MB for {given.events:,}.",
