@@ -139,8 +139,8 @@ def main() -> None:
         f"| logged and a constant, both | {median('constants', 0):.1f} | {ratio('constants', 0):.2f} | "
         f"{median('constants', 1):.1f} | {ratio('constants', 1):.2f} |",
         "",
-        f"The load average was {min(loads):.0f} to {max(loads):.0f}. Where that is more than the two cores, other jobs took "
-        "their turns, and CPU seconds are the measure.",
+        f"The load average was {min(loads):.0f} to {max(loads):.0f}. Where that is more than the two cores, other jobs "
+        "took their turns, and CPU seconds are the measure.",
         "",
         f"Resident memory of `fastcb evaluate` with one policy: {few} MB for {given.events // 10:,} events, "
         f"{max(one[2] for one in runs['one'])} MB for {given.events:,}.",
