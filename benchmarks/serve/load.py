@@ -303,10 +303,13 @@ programs{FIRST if is_first else ""}.
 | bare SQLite, {CONNECTIONS} rows to a commit, on disk | {statistics.median(found.disk):,.0f} | | |
 | ratio of the second to the first | **{throughput:.2f}** | | **{latency:.1f}** |
 
-Wanted are 0.4 or more of the rate, and a 99th percentile that is at most 4 times as long. The ratio of the rates in each
-turn: {", ".join(f"{one:.2f}" for one in shares)}. The 99th percentile is that of the quietest turn, because other
-programs disturb it most: {in_memory:.1f} times as long with the journal in memory. In all turns, in ms: {turns("constant")}
-(constant); {turns("decide")} (on disk); {turns("memory")} (in memory).
+Wanted are 0.4 or more of the rate, and a 99th percentile that is at most 4 times as long. The ratio of the rates in
+each turn: {", ".join(f"{one:.2f}" for one in shares)}. The 99th percentile is that of the quietest turn, because other
+programs disturb it most. With the journal in memory it is {in_memory:.1f} times as long. In all turns, in ms:
+
+- constant: {turns("constant")};
+- on disk: {turns("decide")};
+- in memory: {turns("memory")}.
 
 ## Where the time goes
 
@@ -319,6 +322,9 @@ decision:
 {lines}
 
 The rest is the event loop, and the wait for the disk that {CONNECTIONS} requests share.
+
+The 99th percentile on disk is that of one commit in about 90, which also moves SQLite's log into the file: such a
+COMMIT took 4 to 7 ms when each was timed, and others under 1 ms. That is 2% of the time.
 
 ## Overload
 
