@@ -49,57 +49,111 @@ newton_regressor::newton_regressor(VW::workspace& all, size_t capacity, double m
 
 void newton_regressor::find_features(VW::example& ec)
 {
+  _keys.clear();
+  _values.clear();
+  const auto& interactions = *ec.interactions;
+  const bool are_pairs = std::all_of(interactions.begin(), interactions.end(),
+      [](const auto& terms) { return terms.size() == 2 && terms[0] != terms[1]; });
+  if (!are_pairs || !ec.extent_interactions->empty() || _all->feature_tweaks_config.ignore_some_linear)
+  {
+    VW::foreach_feature<newton_regressor, uint64_t, add_feature>(*_all, ec, *this, ec.num_features_from_interactions);
+  }
+  else
+  {
+    for (const auto ns : ec.indices)
+    {
+      const auto& features = ec.feature_space[ns];
+      _values.insert(_values.end(), features.values.begin(), features.values.end());
+      for (const auto index : features.indices) { _keys.push_back(index + ec.ft_offset); }
+    }
+    add_products(ec);
+  }
   const uint64_t mask = _all->weights.dense_weights.mask();
   const auto shift = _all->weights.stride_shift();  // with -t there is less room between weights: keys are the same
-  if (!ec.interactions->empty() || !ec.extent_interactions->empty() || _all->feature_tweaks_config.ignore_some_linear)
-  {
-    _features.clear();
-    VW::foreach_feature<std::vector<feature>, uint64_t, add_feature>(
-        *_all, ec, _features, ec.num_features_from_interactions);
-    for (auto& feature : _features) { feature.key = (feature.key & mask) >> shift; }
-    return;
-  }
-  size_t count = 0;
-  for (const auto ns : ec.indices) { count += ec.feature_space[ns].size(); }
-  _features.resize(count);
-  auto* next = _features.data();
-  for (const auto ns : ec.indices)
-  {
-    const auto& features = ec.feature_space[ns];
-    const float* value = features.values.begin();
-    for (const auto index : features.indices) { *next++ = {((index + ec.ft_offset) & mask) >> shift, *value++}; }
-  }
-  ec.num_features_from_interactions = 0;
+  for (auto& key : _keys) { key = (key & mask) >> shift; }
 }
 
-void newton_regressor::read(VW::example& ec, bool admits)
+// What VW would do for pairs of namespaces, and in its order, at a fraction of the instructions.
+void newton_regressor::add_products(VW::example& ec)
 {
-  const uint64_t intercept = intercept_key();
-  hide_weights();
-  find_features(ec);
-  _recent_keys.resize(_features.size(), newton_block::NO_KEY);
-  _recent_columns.resize(_features.size());
-  const auto before = _block.columns();
-  for (size_t i = 0; i < _features.size(); ++i)
+  constexpr uint64_t FACTOR = 16777619;  // VW hashes a pair of features as (first * FACTOR) ^ second
+  const auto before = _keys.size();
+  for (const auto& terms : *ec.interactions)
   {
-    const auto key = _features[i].key;
-    if (_recent_keys[i] == key && (_recent_columns[i] != newton_block::NOT_HERE || !admits)) { continue; }
-    _recent_keys[i] = key;
-    if (key == intercept) { _recent_columns[i] = 0; }
-    else { _recent_columns[i] = admits ? _block.admit(key) : _block.column_of(key); }
+    const auto& first = ec.feature_space[terms[0]];
+    const auto& second = ec.feature_space[terms[1]];
+    const size_t count = second.size();
+    for (size_t i = 0; i < first.size(); ++i)
+    {
+      const uint64_t hash = FACTOR * first.indices[i];
+      const float value = first.values[i];
+      const size_t at = _keys.size();
+      _keys.resize(at + count);
+      _values.resize(at + count);
+      uint64_t* const keys = _keys.data() + at;
+      float* const values = _values.data() + at;
+      const uint64_t* const other_indices = second.indices.begin();
+      const float* const other_values = second.values.begin();
+      const uint64_t offset = ec.ft_offset;
+      for (size_t j = 0; j < count; ++j) { keys[j] = (hash ^ other_indices[j]) + offset; }
+      for (size_t j = 0; j < count; ++j)
+      {
+        const float product = value * other_values[j];
+        const float most = product > FLT_MAX ? FLT_MAX : product;  // it may overflow
+        values[j] = most < -FLT_MAX ? -FLT_MAX : most;
+      }
+    }
+  }
+  ec.num_features_from_interactions = _keys.size() - before;
+}
+
+// The columns of the features. Often they are those of the example before.
+void newton_regressor::find_columns(bool admits)
+{
+  if (_keys == _recent_keys && !(admits && _recent_lack_columns)) { return; }
+  const uint64_t intercept = intercept_key();
+  const auto before = _block.columns();
+  _recent_keys.resize(_keys.size(), newton_block::NO_KEY);
+  _recent_columns.resize(_keys.size());
+  _recent_lack_columns = false;
+  for (size_t i = 0; i < _keys.size(); ++i)
+  {
+    const auto key = _keys[i];
+    if (_recent_keys[i] != key || (_recent_columns[i] == newton_block::NOT_HERE && admits))
+    {
+      _recent_keys[i] = key;
+      if (key == intercept) { _recent_columns[i] = 0; }
+      else { _recent_columns[i] = admits ? _block.admit(key) : _block.column_of(key); }
+    }
+    _recent_lack_columns = _recent_lack_columns || _recent_columns[i] == newton_block::NOT_HERE;
   }
   if (_block.columns() != before)
   {
     _block.count_columns();
     _recent_keys.clear();  // a feature that had no column then may have one now
   }
+}
+
+void newton_regressor::read(VW::example& ec, bool admits)
+{
+  hide_weights();
+  find_features(ec);
+  find_columns(admits);
   _row.assign(padded(_block.columns()), 0.);
   _rest.clear();
-  for (size_t i = 0; i < _features.size(); ++i)
+  double* const row = _row.data();
+  const size_t* const columns = _recent_columns.data();
+  const float* const values = _values.data();
+  const size_t count = _keys.size();
+  if (!_recent_lack_columns)
   {
-    const auto column = _recent_columns[i];
-    if (column != newton_block::NOT_HERE) { _row[column] += double{_features[i].value}; }
-    else { _rest.push_back(_features[i]); }
+    for (size_t i = 0; i < count; ++i) { row[columns[i]] += double{values[i]}; }
+    return;
+  }
+  for (size_t i = 0; i < count; ++i)
+  {
+    if (columns[i] != newton_block::NOT_HERE) { row[columns[i]] += double{values[i]}; }
+    else { _rest.push_back({_keys[i], values[i]}); }
   }
 }
 
@@ -123,9 +177,10 @@ void newton_regressor::continue_from(const newton_regressor& other)
   _recent_keys.clear();
 }
 
-void newton_regressor::add_feature(std::vector<feature>& features, float value, uint64_t index)
+void newton_regressor::add_feature(newton_regressor& self, float value, uint64_t index)
 {
-  features.push_back({index, std::isnan(value) ? 0.f : finite(value)});  // a product may overflow
+  self._keys.push_back(index);
+  self._values.push_back(std::isnan(value) ? 0.f : finite(value));  // a product may overflow
 }
 
 float* newton_regressor::weights_of(uint64_t key, size_t slot, size_t step) const
@@ -144,6 +199,19 @@ void newton_regressor::score(VW::example& ec, size_t step, std::vector<float>& l
   {
     logits[slot] = finite(initial + _block.score(slot, _row) + rest_of_score(slot, step));
   }
+}
+
+newton_regressor::part newton_regressor::part_of_score(uint64_t index, double value, size_t slot, size_t step)
+{
+  hide_weights();
+  const auto key = index >> _all->weights.stride_shift();
+  const auto column = key == intercept_key() ? 0 : _block.column_of(key);
+  if (column != newton_block::NOT_HERE)
+  {
+    return {_block.raw_weight(slot, column), _block.part_of_score(slot, column, value)};
+  }
+  const double weight = *weights_of(key, slot, step);
+  return {weight, weight * value};
 }
 
 void newton_regressor::see(VW::example& ec)

@@ -27,6 +27,18 @@ public:
   // The logits of as many slots as `logits` has, whose weights in VW's table are `step` apart.
   void score(VW::example& ec, size_t step, std::vector<float>& logits);
 
+  // What a feature with a value adds to a slot's score, compared with a value of zero, by the index of its weight in
+  // VW's table; and its weight for raw values. A score is the sum of these and of what it is where all features are
+  // zero.
+  struct part
+  {
+    double weight;
+    double contribution;
+  };
+  part part_of_score(uint64_t index, double value, size_t slot, size_t step);
+  uint64_t index_of_constant() const { return intercept_key() << _all->weights.stride_shift(); }
+  double score_of_zeros(size_t slot) const { return _block.score_of_zeros(slot); }
+
   // One step of a slot towards the `outcome` in [0,1]. First the means and deviations learn from the event: from
   // this example or, where there were several since start_event, from those. Where the example was scored `just_now`,
   // with nothing in between, its features need not be read again.
@@ -66,9 +78,11 @@ private:
   // Reads the features of an example into _row, those of the block, and _rest.
   void read(VW::example& ec, bool admits);
   void find_features(VW::example& ec);
+  void add_products(VW::example& ec);
+  void find_columns(bool admits);
   void see_and_standardise(VW::example& ec, bool just_now = false);
   void step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome);
-  static void add_feature(std::vector<feature>& features, float value, uint64_t index);
+  static void add_feature(newton_regressor& self, float value, uint64_t index);
   uint64_t intercept_key() const;
   float* weights_of(uint64_t key, size_t slot, size_t step) const;
   void fill_table(size_t step, bool with_weights);
@@ -80,13 +94,15 @@ private:
   newton_block _block;
   std::optional<newton_block> _base;  // of a difference
   moments _event;
-  size_t _shown_step = 0;  // 0 while the table is without the block's weights
-  std::vector<feature> _features;
+  size_t _shown_step = 0;       // 0 while the table is without the block's weights
+  std::vector<uint64_t> _keys;  // of the features of an example
+  std::vector<float> _values;
   std::vector<double> _row;
   std::vector<double> _raw_row;  // of the example that was scored last
   std::vector<feature> _rest;
   // Where the features of the example before went: the next one often has the same.
   std::vector<uint64_t> _recent_keys;
   std::vector<size_t> _recent_columns;
+  bool _recent_lack_columns = false;  // whether some have none
 };
 }  // namespace vw_fastcb

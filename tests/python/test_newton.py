@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from newton_reference import NewtonReference
+from support import events as bandit_events
 from support import ok, predictions, write
 from vw_fastcb import FastCB, Workspace, merge_models
 
@@ -272,3 +273,12 @@ def test_a_step_size_or_a_flag_of_vws_learner_chooses_gd():
     assert FastCB(2, oracle="gd")._settings().learning_rate == 0.5
     with pytest.raises(ValueError, match="learning_rate is 2, and oracle='newton' has no step size"):
         FastCB(2, oracle="newton", learning_rate=2).decide([1.0])
+
+
+def test_products_of_pairs_are_those_of_vw(tmp_path):
+    # An interaction of three that no event has: VW then makes all products itself.
+    log = write(tmp_path / "log.txt", (event.adf() for event in bandit_events(300, actions=4)))
+    flags = ("--cb_explore_adf", "--fastcb", "--fastcb_oracle", "newton", "-q", "ua", "-q", "au", "-d", log, "--quiet")
+    ok(*flags, "-p", tmp_path / "ours.txt")
+    ok(*flags, "--interactions", "zzz", "-p", tmp_path / "vw.txt")
+    assert (tmp_path / "ours.txt").read_bytes() == (tmp_path / "vw.txt").read_bytes()
