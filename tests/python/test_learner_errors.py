@@ -174,7 +174,10 @@ BAD_ONE = {
     "weights": (lambda b: b.learn(b.decide(ROW), 0.5, sample_weight=[1]), r"sample_weight is \[1\]; expected one"),
     "costs": (lambda b: b.learn(b.decide(ROW), np.array([0.5])), r"cost is array\(\[0\.5\]\); expected one number"),
     "no path": (lambda b: b.save(None), "the path is None; expected the name of a file"),
-    "a path that cannot be": (lambda b: b.save("a\ud800.vw"), r"the path is 'a\\ud800.vw', which no file can be called"),
+    "a path that cannot be": (
+        lambda b: b.save("a\ud800.vw"),
+        r"the path is 'a\\ud800.vw', which no file can be called",
+    ),
     "weight nan": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=np.nan), "sample_weight is .*nan.*; expected"),
     "weight infinite": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=1e39), "sample_weight is .*; expected"),
 }

@@ -179,7 +179,9 @@ def test_events_of_any_weight_pull_predictions_towards_their_outcomes(capacity, 
                 predicted.append(twin.predict_cost([row])[0, 0])
             assert (np.diff(predicted) > -1e-6).all()  # not so where a step goes the wrong way
             bandit.learn_event(row, 0, outcome, sample_weight=weight)
-            assert bandit.to_bytes() == FastCB.from_bytes(before).partial_fit([row], [0], [outcome], [weight]).to_bytes()
+            assert (
+                bandit.to_bytes() == FastCB.from_bytes(before).partial_fit([row], [0], [outcome], [weight]).to_bytes()
+            )
         assert np.isfinite(bandit.predict_cost(rows)).all()
         assert not any(pattern in bandit.to_bytes() for pattern in NO_NUMBERS)
 
