@@ -201,17 +201,19 @@ def test_a_copy_keeps_its_columns():
 
 
 def test_ctrl_c_in_a_long_call_comes_when_all_of_it_is_learned():
-    rng = np.random.default_rng(0)
-    contexts = rng.random((20_000, 40))
-    bandit, whole = FastCB(2, seed=1), FastCB(2, seed=1)
+    contexts = np.random.default_rng(0).random((20_000, 40))
+    events = (contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
+    bandit, undisturbed = FastCB(2, seed=1), FastCB(2, seed=1).partial_fit(*events)
+
+    def learn_and_wait():
+        threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        bandit.partial_fit(*events)
+        signal.pause()  # where learning was faster
+
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
     try:
-        waiting = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
-            waiting.start()
-            bandit.partial_fit(contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
-            signal.pause()  # where learning was faster
+            learn_and_wait()
     finally:
         signal.signal(signal.SIGINT, before)
-    whole.partial_fit(contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
-    assert bandit.to_bytes() == whole.to_bytes()  # with its columns, which the model knows
+    assert bandit.to_bytes() == undisturbed.to_bytes()  # which also says what columns there are
