@@ -45,7 +45,7 @@ def test_the_same_events_are_read(door: str, way: str, tmp_path: Path) -> None:
 
 
 LAST_NUMBERS = {  # what follows them in the reader's buffer, left there by what came before, would go on as a number
-    "adf": "0:1:0.5 |a p:2\n|a q:3\n\n0:0.5:0.5 |a p:1\n|a q:1",
+    "adf": "10:1:0.5 |a p:2\n|a q:3\n\n0:0.5:0.5 |a p:1\n|a q:1",
     "fixed": "1:0.71:0.5 |u \n1:0.86:0.5 |u 23:1 37:1",
 }
 
