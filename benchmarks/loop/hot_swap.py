@@ -52,7 +52,8 @@ The mean size in MB in each tenth of the swaps, for each decider: {"; ".join(str
 At first models grow, as they see new features, and so does the memory that the allocator keeps.
 
 Any request that fails, any probability that differs, or memory that grows by more than 5% after that would have stopped
-the run before this report.
+the run before this report. That a damaged model is refused and the old one stays is a test of its own, in
+tests/python/loop/test_redis.py.
 """)
     print(f"See {given.report}")
 

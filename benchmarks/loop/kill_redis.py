@@ -33,7 +33,9 @@ def report(plan: kills.Plan, found: dict[str, Any], command: str) -> str:
 
 `{command}`
 
-A redis-server ({version}, `appendonly yes`, `appendfsync always`) holds the journal. {plan.processes} processes with
+A redis-server ({version}, `appendonly yes`, `appendfsync always`, its file
+mended by `redis-check-aof` before each start) holds the journal.
+{plan.processes} processes with
 {plan.threads} threads each use it: all of them decide and report rewards, two of three learn when the lease is theirs.
 {sum(found["kills"].values())} times one of them, or the server, was killed with SIGKILL at a random moment (seed
 {plan.seed}), while {found["acknowledged"]["decision"]:,} decisions were acknowledged. Leases last one second,

@@ -91,6 +91,27 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   return py::make_tuple(action, p[action], pmf, predictions, gamma, row.kept(0), kept);
 }
 
+// What the logits of an event are made of: a list of terms (name, value, weights, contributions), for all fixed actions
+// or for each action. Nothing is remembered of it.
+std::vector<std::vector<py::tuple>> explain(shared_learner& self, const py::handle& context, const py::handle& actions)
+{
+  const auto row = self.contexts.one(context);
+  const auto features = actions_of_event(self, actions);
+  event_arrays events(row.features);
+  if (features) { events.actions.features = features->features; }
+  const auto explained =
+      self.locked([&](array_learner& learner) { return learner.explain(events.contexts, events.actions, 0); });
+  std::vector<std::vector<py::tuple>> terms(explained.size());
+  for (size_t a = 0; a < explained.size(); ++a)
+  {
+    for (const auto& term : explained[a])
+    {
+      terms[a].push_back(py::make_tuple(term.name, term.value, term.weights, term.contributions));
+    }
+  }
+  return terms;
+}
+
 // Learns from one event. `actions` are the features of all its actions, of which the chosen one is read, or with
 // `alone` those of the chosen one.
 void learn_one(shared_learner& self, const py::handle& context, const py::handle& actions, int64_t action, float cost,
@@ -274,7 +295,8 @@ void register_rows(py::module_& module)
       .def("all", &row_reader::all, arg("given"))
       .def_property_readonly("columns", &row_reader::columns)
       .def_property_readonly("kinds", &row_reader::kinds)
-      .def("set_columns", &row_reader::set_columns, arg("columns"), arg("kinds"));
+      .def("set_columns", &row_reader::set_columns, arg("columns"), arg("kinds"))
+      .def("place_of", &row_reader::place_of, arg("name"));
 }
 }  // namespace
 
@@ -316,6 +338,7 @@ void register_learner(py::module_& module)
       .def("remember", &shared_learner::remember, arg("contexts"), arg("actions").none(true))
       .def("remember_one", &remember_one, arg("context"), arg("actions"), arg("alone") = false)
       .def("decide", &decide, arg("context"), arg("actions"), arg("excluded"), arg("draw"), arg("remember") = true)
+      .def("explain", &explain, arg("context"), arg("actions"))
       .def("learn_one", &learn_one, arg("context"), arg("actions"), arg("action"), arg("cost"), arg("weight"),
           arg("alone"))
       .def("predict", &predict, arg("contexts"), arg("actions").none(true), arg("first"), arg("excluded") = none)

@@ -86,6 +86,9 @@ public:
   const py::dict& kinds() const { return _kinds; }
   void set_columns(const py::object& columns, const py::dict& kinds);
 
+  // Where the feature with a name lies among VW's weights. Names of an array's columns are their numbers.
+  uint64_t place_of(const std::string& name) const { return _names(name) & _names.mask; }
+
   // How many different features were seen, and whether that number has doubled since this was last asked.
   size_t used() const { return _used; }
   bool has_grown();

@@ -317,6 +317,24 @@ void array_learner::predict(const feature_rows& contexts, const action_sets& act
   else { to_pmf(pmf, predictions); }
 }
 
+std::vector<std::vector<explained_term>> array_learner::explain(
+    const feature_rows& contexts, const action_sets& actions, size_t row)
+{
+  filled_example context(*_all, CONTEXT);
+  context.fill(contexts, row, 1.f, /*shared=*/_fixed_actions == 0);
+  context.name_features();
+  if (_fixed_actions > 0) { return {_oracle->explain(nullptr, context.ec, _fixed_actions)}; }
+  std::vector<std::vector<explained_term>> explained;
+  for (size_t a = 0; a < actions.count(row); ++a)
+  {
+    filled_example action(*_all, ACTION);
+    action.fill(actions.features, actions.begin(row) + a, 1.f);
+    action.name_features();
+    explained.push_back(_oracle->explain(&context.ec, action.ec, 1));
+  }
+  return explained;
+}
+
 void array_learner::learn(
     const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight)
 {

@@ -6,6 +6,7 @@
 #include "feature_rows.h"
 #include "filled_example.h"
 #include "random_draws.h"
+#include "reduction/explanation.h"
 #include "reduction/ranked_actions.h"
 #include "row_span.h"
 
@@ -72,6 +73,12 @@ public:
   // allocation runs over the actions whose entry is 0, at least one; the others have probability 0.
   void predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf, double* predictions,
       const uint8_t* excluded = nullptr);
+
+  // What the logit of each action of event `row` is made of: for all fixed actions the same terms, with a weight for
+  // each of them; else terms for each action. Names are a namespace and the place of a feature in it, such as x17 and
+  // a3.
+  std::vector<std::vector<explained_term>> explain(
+      const feature_rows& contexts, const action_sets& actions, size_t row);
 
   // One step on what was observed. Throws for a bad event, and the model is as it was.
   void learn(

@@ -10,6 +10,7 @@
 
 #include <cfloat>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace vw_fastcb
@@ -36,6 +37,17 @@ public:
     if (shared) { ec.l.cb.costs.emplace_back(FLT_MAX, 0, -1.f); }  // the mark that VW's parsers set
     if (same && _complete) { start_over(weight); }
     else { set_up(); }
+  }
+
+  // Gives the features names, for VW to tell what a product is made of: the namespace and the place in it, such as x17.
+  void name_features()
+  {
+    auto& names = ec.feature_space[_name_space].space_names;
+    names.clear();
+    for (const auto index : _indices)
+    {
+      names.emplace_back("", static_cast<char>(_name_space) + std::to_string(index));
+    }
   }
 
   // The next fill sets up anew: for stacks that may leave an example changed, and after an error.

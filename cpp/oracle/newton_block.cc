@@ -116,6 +116,11 @@ void newton_block::standardise(std::vector<double>& row) const
   }
 }
 
+double newton_block::standardised(size_t column, double value) const
+{
+  return std::clamp((value - _centres[column]) * _scales[column], -FARTHEST, FARTHEST);
+}
+
 double newton_block::score(size_t slot, const std::vector<double>& row) const
 {
   return slot < _slots.size() ? _slots[slot].score(row.data()) : 0.;
@@ -152,6 +157,20 @@ double newton_block::raw_weight(size_t slot, size_t column) const
   double intercept = weights.weight(0);
   for (size_t i = 1; i < weights.columns(); ++i) { intercept -= weights.weight(i) * _scales[i] * _centres[i]; }
   return intercept;
+}
+
+double newton_block::part_of_score(size_t slot, size_t column, double value) const
+{
+  if (slot >= _slots.size() || column >= _slots[slot].columns()) { return 0.; }
+  return _slots[slot].weight(column) * (standardised(column, value) - standardised(column, 0.));
+}
+
+double newton_block::score_of_zeros(size_t slot) const
+{
+  if (slot >= _slots.size()) { return 0.; }
+  double sum = 0.;
+  for (size_t i = 1; i < _slots[slot].columns(); ++i) { sum += _slots[slot].weight(i) * standardised(i, 0.); }
+  return sum;
 }
 
 std::string newton_block::bytes() const

@@ -60,6 +60,11 @@ public:
   // The same regression on raw values: the weight of a column, and what the centring adds to the intercept.
   double raw_weight(size_t slot, size_t column) const;
 
+  // What a raw value in a column adds to a slot's score, compared with a value of zero; and what the score is where all
+  // features are zero, but for the intercept's own weight. A score is the sum of these.
+  double part_of_score(size_t slot, size_t column, double value) const;
+  double score_of_zeros(size_t slot) const;
+
   // All of it, as bytes, and back. Throws std::invalid_argument where they are none of ours.
   std::string bytes() const;
   void set_bytes(const std::string& bytes);
@@ -68,6 +73,7 @@ private:
   friend class newton_merger;
 
   void refresh_scales();
+  double standardised(size_t column, double value) const;
 
   size_t _capacity;
   size_t _most;  // features in all

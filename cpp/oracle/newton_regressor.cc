@@ -201,6 +201,19 @@ void newton_regressor::score(VW::example& ec, size_t step, std::vector<float>& l
   }
 }
 
+newton_regressor::part newton_regressor::part_of_score(uint64_t index, double value, size_t slot, size_t step)
+{
+  hide_weights();
+  const auto key = index >> _all->weights.stride_shift();
+  const auto column = key == intercept_key() ? 0 : _block.column_of(key);
+  if (column != newton_block::NOT_HERE)
+  {
+    return {_block.raw_weight(slot, column), _block.part_of_score(slot, column, value)};
+  }
+  const double weight = *weights_of(key, slot, step);
+  return {weight, weight * value};
+}
+
 void newton_regressor::see(VW::example& ec)
 {
   read(ec, /*admits=*/true);

@@ -27,6 +27,18 @@ public:
   // The logits of as many slots as `logits` has, whose weights in VW's table are `step` apart.
   void score(VW::example& ec, size_t step, std::vector<float>& logits);
 
+  // What a feature with a value adds to a slot's score, compared with a value of zero, by the index of its weight in
+  // VW's table; and its weight for raw values. A score is the sum of these and of what it is where all features are
+  // zero.
+  struct part
+  {
+    double weight;
+    double contribution;
+  };
+  part part_of_score(uint64_t index, double value, size_t slot, size_t step);
+  uint64_t index_of_constant() const { return intercept_key() << _all->weights.stride_shift(); }
+  double score_of_zeros(size_t slot) const { return _block.score_of_zeros(slot); }
+
   // One step of a slot towards the `outcome` in [0,1]. First the means and deviations learn from the event: from
   // this example or, where there were several since start_event, from those. Where the example was scored `just_now`,
   // with nothing in between, its features need not be read again.

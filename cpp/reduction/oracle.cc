@@ -333,6 +333,47 @@ void oracle::predict_slots(VW::example& ec, std::vector<float>& logits)
   std::transform(_slots.begin(), _slots.end(), logits.begin(), [](const VW::polyprediction& p) { return p.scalar; });
 }
 
+std::vector<explained_term> oracle::explain(const VW::example* shared, VW::example& ec, size_t slots)
+{
+  if (!_newton && !_is_linear)
+  {
+    THROW("only a regressor that adds up weights can be explained, and this one is '"
+          << _regressor->get_name() << "', or has --l1. Use oracle newton, or gd without flags that change it.");
+  }
+  const merged whole(shared, ec);
+  const auto step = _regressor->feature_width_below;
+  std::vector<explained_term> terms;
+  if (_newton)
+  {
+    with_interactions(ec, [&] { terms = terms_of(*_all, ec); });
+    const auto constant = _newton->index_of_constant();
+    const auto has_index = [&](const explained_term& term) { return term.index == constant; };
+    if (std::none_of(terms.begin(), terms.end(), has_index)) { terms.push_back({"", constant, 0., {}, {}}); }
+    for (auto& term : terms)
+    {
+      for (size_t slot = 0; slot < slots; ++slot)
+      {
+        const auto part = _newton->part_of_score(term.index, term.value, slot, step);
+        term.weights.push_back(part.weight);
+        term.contributions.push_back(part.contribution + (has_index(term) ? _newton->score_of_zeros(slot) : 0.));
+      }
+    }
+    return terms;
+  }
+  terms = terms_of(*_all, ec);
+  const auto& weights = _all->weights.dense_weights;
+  for (auto& term : terms)
+  {
+    for (size_t slot = 0; slot < slots; ++slot)
+    {
+      const double weight = double{weights.data()[(term.index + slot * step) & weights.mask()]} * _all->sd->contraction;
+      term.weights.push_back(weight);
+      term.contributions.push_back(weight * term.value);
+    }
+  }
+  return terms;
+}
+
 void oracle::learn(VW::example& ec, float cost, size_t slot, bool just_scored)
 {
   if (!prepare_to_learn(ec, cost)) { return; }

@@ -2,6 +2,7 @@
 // probabilities. The two front doors share it.
 #pragma once
 
+#include "explanation.h"
 #include "fastcb_options.h"
 #include "oracle/newton_regressor.h"
 #include "slot_scorer.h"
@@ -44,6 +45,10 @@ public:
 
   // The logits of the weight slots of one example, as many as `logits` has.
   void score_slots(VW::example& ec, std::vector<float>& logits);
+
+  // What adds up to the logits of as many slots, before they are bounded. The features of the line `shared`, which may
+  // be null, belong to the example, too. Throws where the regressor does more than add up weights.
+  std::vector<explained_term> explain(const VW::example* shared, VW::example& ec, size_t slots);
 
   // One step towards the observed cost, with the example's own weight and no importance weight. Does nothing for
   // held-out examples (several passes). `just_scored` says that these features were the last that were scored.

@@ -24,7 +24,7 @@ _processor.require_avx2()  # before the engine's first instruction
 
 from vw_fastcb import allocation, pyvw
 from vw_fastcb.engine.workspace import Workspace
-from vw_fastcb.learner import Decision, Decisions, FastCB, Simulation
+from vw_fastcb.learner import Decision, Decisions, Explanation, FastCB, Simulation, Weights
 from vw_fastcb.loop import Loop, LoopDecision
 from vw_fastcb.pyvw import (
     AbstractLabel,
@@ -76,6 +76,7 @@ __all__ = [
     "Decisions",
     "Example",
     "ExampleNamespace",
+    "Explanation",
     "FastCB",
     "LabelType",
     "Loop",
@@ -89,6 +90,7 @@ __all__ = [
     "Simulation",
     "SlatesLabel",
     "SlatesLabelType",
+    "Weights",
     "Workspace",
     "__version__",
     "allocation",

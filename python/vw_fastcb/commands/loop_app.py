@@ -171,7 +171,7 @@ def import_journal(  # noqa: PLR0917, typer gives them by name
 
 _SERVE_HELP = (
     "Serve a loop over HTTP: POST /decide, /reward and /activate; GET /status, /model, /metrics, /health/live, "
-    "/health/ready and /openapi.json; and the calls of Azure Personalizer's clients.\n\n"
+    "/health/ready and /openapi.json; a live page for browsers; and the calls of Azure Personalizer's clients.\n\n"
     "A journal that is not there is made from the settings, or from a TOML file with settings of the same names. What "
     "is acknowledged is on disk. The process learns unless another one does; with --no-learn it only decides.\n\n"
     "Ctrl-C or SIGTERM end it in good order: requests that wait are answered, a checkpoint is made. A second signal "
@@ -271,6 +271,27 @@ def serve(  # noqa: PLR0917, typer gives them by name
     raise typer.Exit(guarded("serve", run))
 
 
+_WATCH_HELP = (
+    "Look at a journal in a browser: reward over time beside what each action alone would have earned, shares of "
+    "actions, exploration, how rewards find their decisions, and what drove a decision.\n\n"
+    "It is the page of `fastcb serve`, which need not run. It changes nothing, and listens on this machine alone. "
+    "While something writes to the journal, the page follows it. Ctrl-C ends it."
+)
+
+
+def watch(
+    journal: Annotated[str, typer.Argument(help="A journal of the loop.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8081,
+    opens: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Say as JSON, a line each, that it has started.")] = False,
+) -> None:
+    """Shows a journal."""
+    from vw_fastcb.commands.serve import run_watch  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+
+    raise typer.Exit(guarded("watch", lambda: run_watch(journal, port, opens=opens, as_json=as_json)))
+
+
 def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
     """Raises where logs seem to be meant, and no model was named for them."""
     looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
@@ -295,6 +316,7 @@ def _checked(run: Callable[[], _T]) -> _T:
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("serve", help=_SERVE_HELP)(serve)
+    app.command("watch", help=_WATCH_HELP)(watch)
     app.command("learn", help=_LEARN_HELP)(learn)
     app.command("export", help=_EXPORT_HELP)(export)
     app.command("import", help=_IMPORT_HELP)(import_journal)

@@ -1,4 +1,4 @@
-"""`fastcb serve`: a loop over HTTP."""
+"""`fastcb serve`: a loop over HTTP; and `fastcb watch`: its page alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import tomllib
+import webbrowser
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -44,7 +45,7 @@ def run_serve(
                     tell(f"Serving {journal} on {url} ({role}). Stop it with Ctrl-C or SIGTERM.")
 
             try:
-                serve(loop, listener, replace(options, access_log=log), stop, started)
+                serve(loop, listener, replace(options, access_log=log, journal=journal), stop, started)
             finally:
                 if stop.asked.is_set() and not as_json:
                     tell("Stopping: no new requests; those that wait are answered.")
@@ -54,6 +55,27 @@ def run_serve(
         _print({"event": "stopped", **said})
     else:
         tell(f"Stopped. {status.position:,} records, {status.learned:,} events learned; everything is saved.")
+    return 0
+
+
+def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
+    """Shows a journal that is there until a signal comes. Returns the exit code."""
+    if "://" not in journal and not os.path.exists(journal):
+        raise FileNotFoundError(f"there is no journal {journal!r}.")
+    stop = Stop()
+    options = Options(port=port, journal=journal, is_read_only=True)
+    with stop.on_signals(), _messages(as_json), listen(options) as listener, Loop.open(journal, learn=False) as loop:
+        url = address_of(listener, options)
+
+        def started() -> None:
+            if as_json:
+                _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal})
+            else:
+                tell(f"{journal} is to be seen on {url}/ . Stop it with Ctrl-C.")
+            if opens:
+                webbrowser.open(url)
+
+        serve(loop, listener, options, stop, started)
     return 0
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.doubly_robust import DoublyRobustTally
 from vw_fastcb.evaluation.logs import Batch, Log
-from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, policy_of, tallied
-from vw_fastcb.evaluation.process import VwFailed, VwProcess
+from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, as_dsjson, policy_of, tallied
+from vw_fastcb.evaluation.progressive import Progressive, VwFailed
 from vw_fastcb.evaluation.results import Estimate
 from vw_fastcb.evaluation.tally import Tally
 
@@ -143,7 +143,7 @@ class _Run:
         try:
             do(self._policy)
         except (PolicyRefused, VwFailed) as problem:
-            self._refused = str(problem.__cause__ if isinstance(problem.__cause__, PolicyRefused) else problem)
+            self._refused = str(problem)
 
     def found(self) -> Judged:
         label = self._text if self._policy is None else self._policy.label
@@ -161,7 +161,7 @@ class _Control:
     def __init__(self, flags: str, log: Log, runs: Sequence[_Run]) -> None:
         self._log, self._runs = log, runs
         words = ["--dsjson", "--cb_adf", "--rank_all", "--cb_type", "mtr", *shlex.split(flags)]
-        self._process = VwProcess(words, lambda batch: b"\n".join(batch.lines) + b"\n", self._take)
+        self._engine = Progressive(words, as_dsjson, self._take)
         self._predictions: list[tuple[Batch, _Floats]] = []
 
     def _take(self, batch: Batch, costs: _Floats) -> None:
@@ -178,14 +178,14 @@ class _Control:
                     run.robust.update(*_as_tables(batch, policy, predictions))
 
     def give(self, batch: Batch) -> None:
-        self._process.give(batch)
+        self._engine.give(batch)
 
     def finish(self) -> None:
-        self._process.finish()
+        self._engine.finish()
         self._match()
 
     def close(self) -> None:
-        self._process.close()
+        self._engine.close()
 
 
 def _as_tables(

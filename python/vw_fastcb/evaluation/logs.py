@@ -6,10 +6,9 @@ was earned. Memory is that of a batch.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -231,6 +230,8 @@ def _assembled(
     said = np.array([np.nan if one.probability is None else one.probability for one in parsed])
     for i in np.flatnonzero((actions < 0) | (actions >= counts)) if n else ():
         reasons.setdefault(int(i), f"its chosen action is {actions[i]}, counted from 0; it has {counts[i]}.")
+    for i in np.flatnonzero(places[first[:-1]] != actions) if n else ():
+        reasons.setdefault(int(i), f"its chosen action is {actions[i] + 1}, and the first of its a is another.")
     actions = np.clip(actions, 0, np.maximum(counts - 1, 0))
     if n:
         sums = np.add.reduceat(logged, first[:-1])
@@ -376,14 +377,14 @@ class FrameLog:
         self.reward_range = checked_range(reward_range)
         self.counted = Counted()
         self._names = None if action_names is None else list(action_names)
-        self._rewards = _column(frame, reward).astype(np.float64)
-        self._actions = _column(frame, action).astype(np.int64)
+        self._rewards = np.asarray(_column(frame, reward), dtype=np.float64)
+        self._actions = np.asarray(_column(frame, action)).astype(np.int64)
         self.expected = len(self._rewards)
         if pmf is not None:
             self._pmfs: list[Any] | None = list(_column(frame, pmf))
         else:
             assert probability is not None
-            self._pmfs, self._probabilities = None, _column(frame, probability).astype(np.float64)
+            self._pmfs, self._probabilities = None, np.asarray(_column(frame, probability), dtype=np.float64)
         self._count = int(self._actions.max(initial=0)) + 1
 
     def batches(self) -> Iterator[Batch]:
@@ -419,16 +420,15 @@ def _check_rows(batch: Batch, reward_range: tuple[float, float], start: int) -> 
         raise LogError(f"row {start + i} has the probability {batch.probabilities[i]}; expected a number in (0, 1].")
 
 
-def _column(frame: Any, name: str) -> NDArray[Any]:
+def _column(frame: Any, name: str) -> Any:
     try:
-        column = frame[name]
+        return frame[name]
     except (KeyError, IndexError) as problem:
         raise LogError(f"the frame has no column {name!r}.") from problem
     except Exception as problem:  # polars has errors of its own
         if type(problem).__name__ != "ColumnNotFoundError":
             raise
         raise LogError(f"the frame has no column {name!r}.") from problem
-    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
 
 
 def open_log(
@@ -479,6 +479,8 @@ def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:
     if np.isnan(batch.logged).any():  # of other actions nothing is known
         return {"weights": weights, "rewards": batch.rewards}
     starts = batch.first[:-1]
+    # A policy whose action an event does not have plays nothing there, and nobody knows what it would earn.
+    absent = (np.add.reduceat(policy, starts) == 0.0).astype(np.float64)
     possible = np.divide(policy, batch.logged, out=np.zeros_like(policy), where=batch.logged > 0)
     beyond = np.stack(
         [np.add.reduceat(np.where(policy > bound * batch.logged, policy, 0.0), starts) for bound in WEIGHT_BOUNDS],
@@ -487,13 +489,7 @@ def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:
     return {
         "weights": weights,
         "rewards": batch.rewards,
-        "beyond": np.minimum(beyond, 1.0),
+        "beyond": np.minimum(beyond + absent[:, None], 1.0),
         "largest": np.maximum.reduceat(possible, starts),
-        "uncovered": np.add.reduceat(np.where(batch.logged > 0, 0.0, policy), starts),
+        "uncovered": absent + np.add.reduceat(np.where(batch.logged > 0, 0.0, policy), starts),
     }
-
-
-def texts(lines: Iterable[bytes]) -> Iterator[Any]:
-    """Lines as Python's objects."""
-    for line in lines:
-        yield json.loads(line)

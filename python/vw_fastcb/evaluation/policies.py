@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.dsjson import without_actions
 from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
-from vw_fastcb.evaluation.process import VwProcess
+from vw_fastcb.evaluation.progressive import Progressive
 from vw_fastcb.evaluation.tally import Tally
 
 _Floats = NDArray[np.float64]
@@ -104,11 +104,11 @@ class Vw:
 
     def __init__(self, label: str, words: Sequence[str], take: Take, *, learns: bool, is_adf: bool) -> None:
         self.label, self.learns = label, learns
-        self._process = VwProcess(words, _as_dsjson if is_adf else _as_json, self._normal, is_adf=is_adf)
         self._pass_on = take
+        self._engine = Progressive(words, as_dsjson if is_adf else _as_json, self._normal, is_adf=is_adf)
 
     def _normal(self, batch: Batch, numbers: _Floats) -> None:
-        """VW rounds what it prints, so probabilities may not sum to 1."""
+        """VW rounds what it prints, so probabilities sum to 1 only almost."""
         sums = np.add.reduceat(numbers, batch.first[:-1])
         if not np.all(np.abs(sums - 1) < 1e-3):
             raise PolicyRefused("VW's predictions are no probabilities; expected flags with --cb_explore_adf.")
@@ -116,18 +116,19 @@ class Vw:
 
     def give(self, batch: Batch) -> None:
         """Takes further events."""
-        self._process.give(batch)
+        self._engine.give(batch)
 
     def finish(self) -> None:
         """Waits until all of them are counted."""
-        self._process.finish()
+        self._engine.finish()
 
     def close(self) -> None:
-        """Ends the process."""
-        self._process.close()
+        """Ends the engine."""
+        self._engine.close()
 
 
-def _as_dsjson(batch: Batch) -> bytes:
+def as_dsjson(batch: Batch) -> bytes:
+    """Events as they are in the log."""
     return b"\n".join(batch.lines) + b"\n"
 
 

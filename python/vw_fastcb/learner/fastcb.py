@@ -19,6 +19,7 @@ from vw_fastcb.learner import rows
 from vw_fastcb.learner.decision import Decision, Decisions, check_maker
 from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine, Model, new_learner, plain_id, read_model
 from vw_fastcb.learner.events import ActionSets, Events, Table
+from vw_fastcb.learner.explanation import Explanation, Weights, explain, weights_of
 from vw_fastcb.learner.outcomes import cost_table, excluded_mask, observed_value
 from vw_fastcb.learner.settings import Settings, is_whole
 from vw_fastcb.learner.simulation import Simulation, play
@@ -397,6 +398,60 @@ class FastCB:
             TypeError: As `decide`.
         """
         return self._predicted("reward", contexts, action_features)
+
+    # Explaining
+
+    def explain(self, context: Any, action_features: Any = None) -> Explanation:
+        """What drives the predictions of an event: how much each feature adds, for each action.
+
+        The logit of a predicted cost (or reward) is the sum of an intercept and of the features' contributions.
+        Explaining changes nothing: the learner has the same bytes before and after.
+
+        Args:
+            context: As `decide`.
+            action_features: As `decide`.
+
+        Returns:
+            Contributions by name, with `to_frame()` and `plot()`.
+
+        Raises:
+            ValueError: As `decide`.
+            TypeError: As `decide`.
+            RuntimeError: A flag such as `--nn` makes more of features than a sum.
+
+        Examples:
+            >>> from vw_fastcb import FastCB
+            >>> bandit = FastCB(action_names=["tea", "coffee"], reward_range=(0, 1), seed=1)
+            >>> for hour in list(range(24)) * 20:
+            ...     decision = bandit.decide({"is_morning": hour < 12})
+            ...     bandit.learn(decision, reward=float((decision.name == "coffee") == (hour < 12)))
+            >>> bandit.explain({"is_morning": True}).to_frame()["feature"].tolist()
+            ['is_morning', 'intercept', 'is_morning', 'intercept']
+        """
+        self._refuse_closed()
+        return explain(
+            self._engine or Engine.start(self._settings(), context, action_features), context, action_features
+        )
+
+    def weights(self, contexts: Any = None, action_features: Any = None) -> Weights:
+        """The weights: how much a feature with the value 1 adds to the logit of a prediction.
+
+        The learner knows features by hashes of their names. It can name its columns of numbers by itself. It can name
+        words, such as `user=Tom`, where rows are given that have them, such as those it has learned from.
+
+        Args:
+            contexts: Rows whose features are to be named, as `predict_proba`; all columns of numbers unless given.
+            action_features: With contexts, as `predict_proba`.
+
+        Returns:
+            Weights by name, with `to_frame()` and `plot()`.
+
+        Raises:
+            RuntimeError: A flag such as `--nn` makes more of features than a sum.
+        """
+        self._refuse_closed()
+        engine = self._engine or Engine.start(self._settings(), contexts, action_features)
+        return weights_of(engine, contexts, action_features)
 
     @_may_start
     def decide_many(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.cores import usable_cores
 from vw_fastcb.interrupts import no_interrupt
+from vw_fastcb.learner.optional import import_for_results
 from vw_fastcb.learner.settings import Settings, is_whole
 
 _MOST_ROUNDS = 10**10  # beyond, the results would not fit into memory
@@ -76,7 +76,7 @@ class Simulation:
             A frame with the columns run, round, row, action, name (where actions have names), probability, cost (or
             reward) and progressive.
         """
-        pd = _import("pandas")
+        pd = import_for_results("pandas")
 
         runs, rounds = self.values.shape
         columns: dict[str, Any] = {
@@ -104,7 +104,7 @@ class Simulation:
         Returns:
             The axes.
         """
-        plt = _import("matplotlib.pyplot")
+        plt = import_for_results("matplotlib.pyplot")
 
         if ax is None:
             _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -129,18 +129,6 @@ class Simulation:
         if self.noun != noun:
             raise AttributeError(f"the simulation is of {self.noun}s; expected its `{self.noun}s`, not `{noun}s`.")
         return self.values
-
-
-def _import(module: str) -> Any:
-    """A module that only those need who want a frame or a picture."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as problem:
-        package = module.partition(".")[0]
-        raise ModuleNotFoundError(
-            f"this needs {package}, which is not installed. To get it: pip install {package}, or pip install "
-            "'vw-fastcb[bench]'."
-        ) from problem
 
 
 def play(

@@ -595,6 +595,12 @@ def answer_all(loop: Loop, requests: Sequence[Request]) -> list[Answered | Excep
     return answers
 
 
+def journal_of(loop: Loop) -> Journal:
+    """The journal of a loop, to be read."""
+    loop._check_open()
+    return loop._worker.journal
+
+
 def is_free(loop: Loop) -> bool:
     """Whether nobody else writes to the journal of a loop now, so that only a slow disk could hold a commit up."""
     return loop._worker.is_free

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -75,6 +74,7 @@ class Service:
         self.metrics = metrics
         self.commits = Commits(loop)
         self.is_stopping = False
+        self.at_end: list[Callable[[], None]] = []  # what others want to be done then
         self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
         self._most_bytes = most_bytes
         self._readers = ThreadPoolExecutor(4, "vw_fastcb.serve.reader")
@@ -83,6 +83,8 @@ class Service:
         """Answers what waits; nothing more is answered then."""
         self.commits.stop()
         self._readers.shutdown()
+        for end in self.at_end:
+            end()
 
     async def read(self, look: Callable[[], _T]) -> _T:
         """Looks at the journal, in a thread: the disk may be slow."""
@@ -138,7 +140,6 @@ def routes(service: Service, document: bytes) -> list[Route]:
         Endpoint("/health/live", _live(service)).on("GET"),
         Endpoint("/health/ready", _ready(service)).on("GET"),
         Endpoint("/openapi.json", _constant(document, b"application/json")).on("GET"),
-        Endpoint("/", _constant(_page(), b"text/html; charset=utf-8")).on("GET"),
     ]
 
 
@@ -229,31 +230,3 @@ def _constant(body: bytes, kind: bytes) -> Callable[[Scope, Receive, Send], Awai
         await respond(send, 200, body, headers)
 
     return constant
-
-
-_PATHS = {
-    "POST /decide": "draws an action",
-    "POST /reward": "reports a reward",
-    "POST /activate": "says that a decision was used",
-    "GET /status": "how the loop is doing",
-    "GET /model": "the model, for FastCB.load and vw-fastcb -i",
-    "GET /metrics": "for Prometheus",
-    "GET /health/live": "whether the process lives",
-    "GET /health/ready": "whether it acknowledges requests",
-    "GET /openapi.json": "all of this, for programs",
-    "POST /personalizer/v1.0/rank": "and the other calls of Azure Personalizer's clients",
-}
-
-
-def _page() -> bytes:
-    rows = []
-    for name, words in _PATHS.items():
-        method, path = name.split()
-        shown = f'<a href="{path}">{path}</a>' if method == "GET" else path
-        rows.append(f"<tr><td>{method}</td><td>{shown}</td><td>{html.escape(words)}</td></tr>")
-    return (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>fastcb serve</title>\n'
-        "<h1>fastcb serve</h1>\n<p>A contextual bandit that decides and learns: "
-        "<code>vw_fastcb.Loop</code> over HTTP.</p>\n"
-        f"<table>\n{chr(10).join(rows)}\n</table>\n</html>\n"
-    ).encode()

@@ -17,6 +17,7 @@ from vw_fastcb.serve.metrics import Metrics
 
 # Answered without a token: they tell nothing about the journal, and machines that ask for them have none.
 OPEN_PATHS = frozenset(("/", "/health/live", "/health/ready", "/openapi.json"))
+PAGE = "/page/"  # what the live page asks for; it has cookies, and asks for them itself
 # Answered under overload, too: who asks for them wants to know about it.
 ALWAYS_ANSWERED = frozenset(("/health/live", "/health/ready", "/metrics"))
 
@@ -86,7 +87,7 @@ class Gate:
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         path = scope["path"]
         if self._tokens:
-            if path not in OPEN_PATHS and not self._is_known(headers):
+            if path not in OPEN_PATHS and not path.startswith(PAGE) and not self._is_known(headers):
                 raise ApiError(
                     401,
                     "the token is missing or wrong; expected the header 'Authorization: Bearer TOKEN' or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,10 +35,12 @@ class Metrics:
     Attributes:
         in_flight: Requests that are worked on now.
         shed: Requests that were refused because there were too many.
+        decided: The seconds that the newest decisions took, for the live page.
     """
 
     def __init__(self) -> None:
         self.in_flight = 0
+        self.decided: deque[float] = deque(maxlen=2048)
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "fastcb_http_requests",
@@ -71,6 +74,8 @@ class Metrics:
         requests, histogram = self._known[key]
         requests.inc()
         histogram.observe(seconds)
+        if scope["path"] == "/decide":
+            self.decided.append(seconds)
 
     def text(self, status: Status) -> bytes:
         """All metrics, as Prometheus reads them."""

@@ -30,6 +30,7 @@ from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import Gate
 from vw_fastcb.serve.metrics import Metrics
 from vw_fastcb.serve.openapi import encoded
+from vw_fastcb.serve.page import Page
 from vw_fastcb.version import __version__
 
 _log = logging.getLogger("vw_fastcb.serve")
@@ -55,6 +56,8 @@ class Options:
         certificate: For TLS.
         key: For TLS.
         access_log: Where requests are written down.
+        journal: The name of the journal, for the live page; the loop's own unless given.
+        is_read_only: Whether there is the live page alone, and it changes nothing.
     """
 
     host: str = "127.0.0.1"
@@ -68,12 +71,23 @@ class Options:
     certificate: Path | None = None
     key: Path | None = None
     access_log: IO[str] | None = None
+    journal: str = ""
+    is_read_only: bool = False
 
 
 def application(service: Service, options: Options) -> ASGIApp:
     """The application: gate, routes, endpoints."""
     document = encoded(__version__, needs_token=bool(options.tokens))
+    page = Page(
+        service,
+        options.journal,
+        tokens=options.tokens,
+        host=options.host,
+        is_read_only=options.is_read_only,
+        is_secure=options.certificate is not None,
+    )
     routes = [*endpoints.routes(service, document), *personalizer.routes(service)]
+    routes = page.routes() if options.is_read_only else [*routes, *page.routes()]
     router = Router(routes, redirect_slashes=False, default=_nothing_here)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

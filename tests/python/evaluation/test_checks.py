@@ -21,7 +21,7 @@ def problems(found):
 
 
 def test_honest_logs_are_sound(tmp_path):
-    for seed in range(8):
+    for seed in range(5):
         found = checked(World(seed, 1200).write(tmp_path / "log.dsjson"))
         assert problems(found) == []
     played = sum(count for _, _, count, _ in found.calibration)
@@ -74,7 +74,7 @@ def overridden(world, rng):
     [those_of_the_event_before, another_epsilon, uniform_in_name_only, sharpened, of_other_actions, overridden],
 )
 def test_wrong_probabilities_are_flagged(spoil, tmp_path):
-    world = World(20, 4000)
+    world = World(20, 2500)
     spoil(world, np.random.default_rng(1))
     found = checked(world.write(tmp_path / "log.dsjson"))
     assert problems(found) == ["probabilities"]

@@ -133,7 +133,7 @@ def constant_policy(rng, n, rate, actions):
 @pytest.mark.parametrize(("rate", "actions"), [(0.5, 2), (0.05, 4), (0.005, 10)])
 def test_valid_intervals_hold_at_every_n_at_once(rate, actions):
     rng = np.random.default_rng(7)
-    runs, ends = 120, [30, 100, 300, 1000, 3000]
+    runs, ends = 100, [30, 100, 300, 1000, 3000]
     failed = at_the_end = 0
     for _ in range(runs):
         weights, rewards, beyond = constant_policy(rng, ends[-1], rate, actions)

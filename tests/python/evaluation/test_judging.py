@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pandas as pd
@@ -40,8 +41,12 @@ def test_constant_policies_and_the_logged_one_are_as_from_arrays(world, path):
     expected = ips(world.rewards, world.pmfs, always, world.actions)
     for one in (by_name, by_number, by_feature):
         assert one.estimates["ips"].value == pytest.approx(expected.value, abs=1e-9)
-        assert one.estimates["ips"].interval.high == pytest.approx(expected.interval.high, abs=1e-6)
-        assert one.estimates["snips"].effective_n == pytest.approx(expected.effective_n, abs=1e-6)
+        assert one.estimates["ips"].interval.high == pytest.approx(
+            expected.interval.high, abs=2e-5
+        )  # VW prints six digits
+        assert one.estimates["snips"].effective_n == pytest.approx(
+            expected.effective_n, abs=2e-5
+        )  # VW prints six digits
 
 
 def by_hand(world, flags):
@@ -79,7 +84,7 @@ def test_a_saved_model_is_judged_as_it_is(world, path, tmp_path):
     (found,) = judged(path, f"model:{tmp_path / 'model.vw'}")
     expected = ips(world.rewards, world.pmfs, pmfs, world.actions)
     assert not found.learns
-    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)
+    assert found.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert "empirical_bernstein" in found.estimates["ips"].intervals
 
 
@@ -106,7 +111,7 @@ def test_fixed_actions_of_a_journal(tmp_path):
     assert log.counted.skipped == 1
     assert logged.estimates["ips"].value == pytest.approx(np.mean(earned))
     assert constant.refused is None
-    assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=1e-4)
+    assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert flags.refused is None
     assert flags.estimates["ips"].n == 150
 
@@ -120,8 +125,8 @@ def test_doubly_robust_estimates_have_a_control_that_learns_on_the_log(world, pa
     always = np.tile([0.0, 1.0, 0.0], (N, 1))
     expected = dr(world.rewards, world.pmfs, always, world.actions, -np.array(costs))
     (found, refused) = judged(path, "constant:1", "--cb_explore_adf --nonsense", control="--interactions xa")
-    assert found.estimates["dr"].value == pytest.approx(expected.value, abs=1e-4)
-    assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=1e-4)
+    assert found.estimates["dr"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
+    assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=2e-5)  # VW prints six digits
     assert "nonsense" in refused.refused
 
 
@@ -162,16 +167,24 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
     del wrong[4]["_label_cost"]
     wrong[5]["_skipLearn"] = True
     wrong[6]["pdrop"] = 0.5
-    content = ["\ufeff" + lines[0], *map(json.dumps, wrong[:7]), "no json", "", lines[7]]
+    wrong[7]["a"].reverse()
+    content = ["\ufeff" + lines[0], *map(json.dumps, wrong), "no json", "", lines[7]]
     path = tmp_path / "log.dsjson"
     path.write_text("\n".join(content))  # the last line has no end
     log = open_log(path, reward_range=(0, 1))
     (found,) = evaluate(log, ["logged"])
     assert found.estimates["ips"].n == 2
-    assert (log.counted.events, log.counted.bad, log.counted.others, log.counted.skipped) == (2, 6, 1, 1)
-    assert sorted(number for number, _ in log.counted.reasons) == [2, 3, 4, 5, 8, 9]
+    assert (log.counted.events, log.counted.bad, log.counted.others, log.counted.skipped) == (2, 7, 1, 1)
+    assert sorted(number for number, _ in log.counted.reasons) == [2, 3, 4, 5, 8, 9, 10]
     said = " ".join(reason for _, reason in log.counted.reasons)
-    for words in ("sums to 1.5", "its reward is 7", "each action one probability", "_label_probability", "pdrop"):
+    for words in (
+        "sums to 1.5",
+        "its reward is 7",
+        "each action one probability",
+        "_label_probability",
+        "pdrop",
+        "the first of its a is another",
+    ):
         assert words in said
 
 
@@ -198,14 +211,25 @@ def test_frames_are_logs(world, library):
         FrameLog(library(columns), probability="weight")
 
 
+def test_an_action_that_some_events_lack_may_earn_anything_there():
+    n = 2000
+    pmfs = [[0.5, 0.5] if i % 2 else [0.25, 0.25, 0.5] for i in range(n)]
+    actions = [int(i // 2 % 2) if i % 2 else 2 * (i // 2 % 2) for i in range(n)]
+    frame = {"reward": np.ones(n), "action": np.array(actions), "pmf": pmfs}
+    (found,) = evaluate(FrameLog(frame, pmf="pmf"), ["constant:2"])
+    assert "never plays in 50% of the events" in found.estimates["ips"].refused
+    assert 0.5 in found.estimates["ips"].interval
+    assert 1.0 in found.estimates["ips"].interval
+
+
 def test_flags_of_vw_are_refused_on_frames(world):
     log = FrameLog(pd.DataFrame({"reward": world.rewards, "action": world.actions, "p": 0.5}), probability="p")
     (found,) = evaluate(log, [FLAGS])
     assert "has no features" in found.refused
 
 
-def test_a_stopped_evaluation_leaves_no_process(path):
-    import psutil  # noqa: PLC0415
+def test_a_stopped_evaluation_leaves_no_thread(path):
+    before = threading.active_count()
 
     def stop(log):
         if log.counted.events:
@@ -213,7 +237,7 @@ def test_a_stopped_evaluation_leaves_no_process(path):
 
     with pytest.raises(KeyboardInterrupt):
         judged(path, FLAGS, watch=stop)
-    assert [one.name() for one in psutil.Process().children() if "vw-fastcb" in one.name()] == []
+    assert threading.active_count() == before
 
 
 def test_a_learner_on_arrays_can_be_judged_by_its_pmfs(world):
