@@ -98,7 +98,7 @@ def first_sight(browser: Browser, journal: Path) -> dict[str, float]:
             "newest": "document.querySelector('#reward path.main')",
             "everything": "document.querySelector('#reading')?.hidden",
         }.items():
-            tab.wait_for(seen)
+            tab.wait_for(seen, patience=900)
             found[name] = float(tab.run("performance.now()"))
         found["paint"] = float(tab.run("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         return found
@@ -174,6 +174,7 @@ def _visit(url: str, ended: threading.Event) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--journal", type=Path, help="one that is there, instead of a new one")
     parser.add_argument("--minutes", type=int, default=15)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=4)
@@ -181,8 +182,9 @@ def main() -> None:
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
-        journal = folder / "news.db"
-        make_journal(journal, args.records)
+        journal = args.journal or folder / "news.db"
+        if args.journal is None:
+            make_journal(journal, args.records)
         with Browser() as browser:
             sights = [first_sight(browser, journal) for _ in range(args.rounds)]
             print(sights, flush=True)

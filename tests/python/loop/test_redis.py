@@ -255,6 +255,7 @@ def test_where_there_is_no_server_a_sentence_says_so(tmp_path, monkeypatch):
         ("appendfsync", "everysec", "always"),
         ("appendfsync", "no", "always"),
         ("no-appendfsync-on-rewrite", "yes", "no"),
+        ("aof-load-truncated", "yes", "no"),
         ("maxmemory-policy", "allkeys-lru", "noeviction"),
     ],
 )

@@ -137,9 +137,9 @@ class Tab:
             raise RuntimeError(found["exceptionDetails"]["exception"].get("description", "an exception"))
         return found["result"].get("value")
 
-    def wait_for(self, script: str) -> None:
+    def wait_for(self, script: str, patience: float = PATIENCE) -> None:
         """Waits until an expression is true."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience
         while not self.run(f"Boolean({script})"):
             assert time.monotonic() < until, f"never true: {script}; the page says {self.text()[:2000]}"
             time.sleep(0.03)

@@ -4,14 +4,16 @@ import contextlib
 import http.client
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
-from serve.servers import PATIENCE, threaded
+from serve.servers import FASTCB, PATIENCE, Served, threaded
 from vw_fastcb import Loop
+from vw_fastcb.commands.serve import run_watch
 from vw_fastcb.serve import feed
 
 TOKEN = "a-token-of-32-characters-or-more"
@@ -201,3 +203,32 @@ def test_a_page_that_only_shows(loop):
         known = {"authorization": f"Bearer {TOKEN}"}
         assert server.ask("GET", "/status", headers=known).status == 404
         assert server.ask("POST", "/decide", {"context": {}}, known).status == 404
+
+
+def test_watch_shows_a_journal_that_somebody_else_may_write(loop, tmp_path):
+    with watching(tmp_path / "news.db") as (url, process):
+        server = Served(url)
+        assert server.get("/").status == 200
+        assert server.get("/status").status == 404
+        with events(server) as told:
+            first = next(told)
+            assert first["about"]["is_read_only"] is True
+            assert first["status"]["role"] == "decider"
+            next(one for one in told if one["live"].get("played"))
+            loop.decide({"user": "Tom", "hour": 1}, event_id="while it watches")
+            next(one for one in told if one["live"]["recent"][0]["event_id"] == "while it watches")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    assert loop.status().role == "learner"
+    with pytest.raises(FileNotFoundError, match="there is no journal"):
+        run_watch(str(tmp_path / "none.db"), 0, opens=False, as_json=True)
+
+
+@contextlib.contextmanager
+def watching(journal):
+    command = [sys.executable, FASTCB, "watch", str(journal), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield json.loads(process.stdout.readline())["url"], process
+        finally:
+            process.kill()
