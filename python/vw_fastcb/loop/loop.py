@@ -669,7 +669,8 @@ def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: boo
     if not change:
         raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
     wanted.try_out()
-    body: dict[str, Any] = {"settings": wanted.to_json()}
+    # Whoever finds later that records are missing knows by it that they were meant to be dropped.
+    body: dict[str, Any] = {"settings": wanted.to_json(), "retention_before": current.retention}
     others = [name for name in differences if name not in KEEPING]
     if any(name in ACTIONS for name in differences) and (relearn is not None or not current.can_grow_to(wanted)):
         others.append("actions")

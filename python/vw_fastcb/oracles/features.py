@@ -8,8 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vw_fastcb.learner.settings import is_whole
+
 # phi of the paper: from a context to a table (A, d), one row for each action.
 FeatureMap: TypeAlias = Callable[[Any], ArrayLike]
+
+_LARGEST = float(np.finfo(np.float32).max)  # as in the engine
 
 
 class PerAction:
@@ -26,6 +30,8 @@ class PerAction:
     """
 
     def __init__(self, n_actions: int) -> None:
+        if not is_whole(n_actions) or n_actions < 1:
+            raise ValueError(f"n_actions is {n_actions!r}; expected the number of actions, 1 or larger.")
         self.n_actions = n_actions
 
     def __call__(self, context: ArrayLike) -> NDArray[np.float64]:
@@ -43,6 +49,7 @@ def table_of(context: Any, features: FeatureMap | None, width: int | None = None
     if table.ndim != 2 or 0 in table.shape or (width is not None and table.shape[1] != width):
         shape = "(A, d)" if width is None else f"(A, {width})"
         raise ValueError(f"the features of the actions have shape {table.shape}; expected {shape}, a row per action.")
-    if not np.isfinite(table).all():
-        raise ValueError(f"the features have the value {table[~np.isfinite(table)][0]}; expected finite numbers.")
+    sound = np.abs(table) <= _LARGEST  # NaN is not
+    if not sound.all():
+        raise ValueError(f"the features have the value {table[~sound][0]}; expected finite numbers (in float32).")
     return table
