@@ -66,7 +66,7 @@ class Bandit:
         cost_range: The lowest and the highest cost, (0, 1) unless given. The oracle knows [0, 1] only.
         reward_range: Instead of `cost_range`: the bandit then takes and predicts rewards.
         rule: "fastcb" is the paper's allocation, "squarecb" that of SquareCB. "greedy" takes the action that is
-            predicted to be best; of equal ones, one by chance.
+            predicted to be best; of equal ones each with the probability 1 / A, and the first with what is left.
         objective: "loss" adapts to small losses, "both" to small losses and small rewards, whichever is smaller. So
             does "reward" to small rewards: the oracle then predicts and learns rewards in [0, 1]. "loss" unless given,
             and "both" with `reward_range`.

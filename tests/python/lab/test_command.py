@@ -151,7 +151,7 @@ def test_the_page_on_the_algorithm_has_a_row_for_everything_in_the_paper():
     assert numbers("Proposition") == set(range(1, 7))
     assert numbers("Lemma") == set(range(1, 6))
     assert numbers("Example") == set(range(1, 6))
-    assert numbers("Assumption") == {1, 2}
+    assert numbers("Assumption") == {1, 2, 3}
     assert numbers("Figure") == {1, 2}
     for row in rows:
         assert row.count("|") == 5, row
