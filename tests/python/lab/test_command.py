@@ -41,10 +41,18 @@ def test_a_run_leaves_a_picture_a_table_and_a_page(tmp_path):
     page = (tmp_path / "lab" / "lab.md").read_text()
     for one in found:
         assert (tmp_path / "lab" / f"{one['name']}.png").read_bytes().startswith(b"\x89PNG")
+        assert "</svg>" in (tmp_path / "lab" / f"{one['name']}.svg").read_text()
         assert len(list(csv.reader((tmp_path / "lab" / f"{one['name']}.csv").read_text().splitlines()))) > 3
         assert one["words"] in page
         assert f"({one['name']}.png)" in page or f"(./{one['name']}.png)" in page
     assert not list((tmp_path / "lab").glob(".*"))
+    # One of them again: the page about both stays.
+    printed = fastcb("lab", "run", "divergences", "--quick", "--out", tmp_path / "lab")
+    assert "tells of least-squares, too, so it stays as it is" in printed.words
+    assert (tmp_path / "lab" / "lab.md").read_text() == page
+    other = tmp_path / "other.md"
+    assert fastcb("lab", "run", "divergences", "--quick", "--out", tmp_path / "lab", "--page", other).code == 0
+    assert "`fastcb lab run divergences`" in other.read_text()
 
 
 def test_what_was_not_seen_is_an_error_and_said(tmp_path, monkeypatch):
