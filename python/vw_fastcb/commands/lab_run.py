@@ -20,7 +20,7 @@ def print_experiments(as_json: bool) -> int:
     """Prints what there is; returns the exit code."""
     if as_json:
         listed = [{"name": one.name, "shows": one.shows, "paper": one.paper} for one in EXPERIMENTS.values()]
-        print(json.dumps(listed, indent=2))
+        print(json.dumps(listed, indent=2), flush=True)
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("name", "what it shows", "in the paper"):
@@ -66,7 +66,7 @@ def run_experiments(
     sections = [found[name] for name in chosen]
     others = [name for name in EXPERIMENTS if name not in chosen and page.is_file() and tells_of(page, name)]
     if others:
-        tell(f"{page} tells of {others[0]}, too, so it stays as it is; --page FILE writes one of this run alone.")
+        tell(f"{page} tells of {others[0]}, too, so it stays as it is. Another --page gets one of this run alone.")
     else:
         write_page(sections, page, out, seed, quick)
     if as_json:

@@ -30,6 +30,15 @@ def test_the_list_names_every_experiment():
     assert all(one["shows"] and one["paper"] for one in listed)
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_list_that_cannot_be_written_is_an_error_in_words(options):
+    started = [sys.executable, "-c", "from vw_fastcb.commands import main; main()", "lab", "list", *options]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(started, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "fastcb lab: [Errno 28] No space left on device\n"
+
+
 def test_a_run_leaves_a_picture_a_table_and_a_page(tmp_path):
     printed = fastcb(
         "lab", "run", "least-squares", "divergences", "--quick", "--jobs", 1, "--out", tmp_path / "lab", "--json"
