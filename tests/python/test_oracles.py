@@ -566,7 +566,7 @@ def test_bad_classes_are_refused():
         KernelBall(lambda left, right: left @ right.T).learn([[2.0]], 0, 1)
     with pytest.raises(ValueError, match=r"have shape \(1, 3\); expected \(A, 2\)"):
         Ball(2).predict([[0.0, 0.0, 0.0]])
-    with pytest.raises(TypeError, match=r"the context is no table of numbers"):
+    with pytest.raises(TypeError, match=r"the context cannot be read as an array of numbers"):
         Ball(2).predict("text")
     for wrong in (0, -1, 2.5, "2"):
         with pytest.raises(ValueError, match=r"d is .*; expected the number of features"):
@@ -585,9 +585,18 @@ def test_bad_classes_are_refused():
             PerAction(wrong)
     with pytest.raises(TypeError, match=r"functions are 5; expected a list of functions"):
         FiniteClass(5)
+    for wrong in ("a", [[0.5], [0.5, 0.5]]):
+        with pytest.raises(TypeError, match=r"what a function returned cannot be read as an array of numbers"):
+            FiniteClass([lambda x, wrong=wrong: wrong]).predict(0)
+    with pytest.raises(TypeError, match=r"prior cannot be read"):
+        FiniteClass([half], prior="a")
+    with pytest.raises(TypeError, match=r"kernel is 5; expected a function"):
+        KernelBall(5)
+    with pytest.raises(TypeError, match=r"the context cannot be read"):
+        PerAction(2)("text")
     with pytest.raises(TypeError, match=r"the class GaussianNB; expected an object"):
         Classifier(GaussianNB, 2)
-    with pytest.raises(TypeError, match=r"the context is no row of numbers"):
+    with pytest.raises(TypeError, match=r"the context cannot be read as an array of numbers"):
         Classifier(GaussianNB(), 2).predict([[1.0], [1.0, 2.0]])
 
 
@@ -597,5 +606,5 @@ def test_the_log_loss_of_what_is_no_probability_is_refused():
             oracles.log_loss(wrong, 1.0)
         with pytest.raises(ValueError, match=r"the losses have the value"):
             oracles.log_loss(0.5, wrong)
-    with pytest.raises(TypeError, match=r"the losses are no array of numbers"):
+    with pytest.raises(TypeError, match=r"the losses cannot be read as an array of numbers"):
         oracles.log_loss(0.5, "a")

@@ -13,14 +13,14 @@ from rich.table import Table
 
 from vw_fastcb.commands.terminal import INTERRUPTED, tell
 from vw_fastcb.lab import EXPERIMENTS
-from vw_fastcb.lab.report import Section, run_all, write_page
+from vw_fastcb.lab.report import Section, run_all, tells_of, write_page
 
 
 def print_experiments(as_json: bool) -> int:
     """Prints what there is; returns the exit code."""
     if as_json:
         listed = [{"name": one.name, "shows": one.shows, "paper": one.paper} for one in EXPERIMENTS.values()]
-        print(json.dumps(listed, indent=2))
+        print(json.dumps(listed, indent=2), flush=True)
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("name", "what it shows", "in the paper"):
@@ -64,7 +64,11 @@ def run_experiments(
         tell(f"Stopped. The pictures and tables of {len(found)} of {len(chosen)} experiments are in {out}.")
         return INTERRUPTED
     sections = [found[name] for name in chosen]
-    write_page(sections, page, out, seed, quick)
+    others = [name for name in EXPERIMENTS if name not in chosen and page.is_file() and tells_of(page, name)]
+    if others:
+        tell(f"{page} tells of {others[0]}, too, so it stays as it is. Another --page gets one of this run alone.")
+    else:
+        write_page(sections, page, out, seed, quick)
     if as_json:
         print(json.dumps([section.as_json() for section in sections], indent=2))
     else:

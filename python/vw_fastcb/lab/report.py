@@ -44,14 +44,16 @@ class Section:
 
 
 def run(name: str, out: Path, seed: int, quick: bool) -> Section:
-    """Runs one experiment; writes its picture and its table into `out`."""
+    """Runs one experiment; writes its picture, as PNG and as SVG, and its table into `out`."""
     experiment = EXPERIMENTS[name]
     start = time.process_time()
     result = experiment.compute(seed, quick)
     _write(out / f"{name}.csv", result.table().to_csv().encode())
-    scratch = out / f".{name}.{os.getpid()}.png"
-    result.draw().savefig(scratch, dpi=_DPI, metadata={"Software": None})
-    scratch.replace(out / f"{name}.png")
+    figure = result.draw()
+    for ending, metadata in {"png": {"Software": None}, "svg": {"Date": None}}.items():
+        scratch = out / f".{name}.{os.getpid()}.{ending}"
+        figure.savefig(scratch, dpi=_DPI, metadata=metadata)
+        scratch.replace(out / f"{name}.{ending}")
     return Section(
         name,
         result.title(),
@@ -162,10 +164,19 @@ def write_page(sections: Sequence[Section], page: Path, out: Path, seed: int, qu
             f"![{section.title}]({folder}/{section.name}.png)\n",
             "\n".join(f"- {'Seen' if seen else '**Not seen**'}: {claim}." for claim, seen in section.claims.items())
             + "\n",
-            f"`fastcb lab run {section.name}`; [the table as CSV]({folder}/{section.name}.csv).\n",
+            f"{_command(section.name)}; [the table as CSV]({folder}/{section.name}.csv).\n",
             section.table,
         ]
     _write(page, "\n".join(parts).encode())
+
+
+def tells_of(page: Path, name: str) -> bool:
+    """Whether a page that was written before has a section on an experiment."""
+    return _command(name) in page.read_text(encoding="utf-8", errors="replace")
+
+
+def _command(name: str) -> str:
+    return f"`fastcb lab run {name}`"
 
 
 def _anchor(title: str) -> str:

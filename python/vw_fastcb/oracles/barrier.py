@@ -78,8 +78,8 @@ class _Pace:
         return price * math.log(1 / delta) + self.total * -math.log1p(-delta) + self.spent
 
     def bound(self, rounds: int) -> float:
-        if not is_whole(rounds) or rounds < 0:
-            raise ValueError(f"rounds is {rounds!r}; expected the number of events, 0 or larger.")
+        if not is_whole(rounds) or not 0 <= rounds < 2**63:
+            raise ValueError(f"rounds is {rounds!r}; expected the number of events, from 0 to 2^63.")
         t, nu = float(rounds), self.nu
         barrier = nu * math.log(t + 1) * max(2.0, math.sqrt((1 + t) / (nu * math.log(math.e + t))))
         return 1 + barrier + 2 * math.sqrt(nu * t * math.log(math.e + t)) if rounds else 0.0
@@ -273,6 +273,8 @@ class KernelBall:
     """
 
     def __init__(self, kernel: Kernel | None = None, *, features: FeatureMap | None = None) -> None:
+        if kernel is not None and not callable(kernel):
+            raise TypeError(f"kernel is {kernel!r}; expected a function of two tables of rows.")
         self._kernel = Gaussian() if kernel is None else kernel
         self._features = features
         self._leader = _BallLeader()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.learner.settings import is_whole
 from vw_fastcb.oracles.features import FeatureMap, table_of
-from vw_fastcb.oracles.protocol import checked_event
+from vw_fastcb.oracles.protocol import checked_event, numbers_of
 
 _CLASSES = np.array([0, 1])
 
@@ -84,10 +84,7 @@ class Classifier:
         if self._n_actions is None:
             return table_of(context, self._features, self._width)
         row = context if self._features is None else self._features(context)
-        try:
-            row = np.asarray(row, dtype=np.float64)
-        except (TypeError, ValueError) as problem:
-            raise TypeError(f"the context is no row of numbers, (d,): {problem}") from problem
+        row = numbers_of(row, "the context")
         if row.ndim != 1:
             raise ValueError(f"the context has shape {row.shape}; expected one row of numbers, (d,).")
         return table_of([row], None, self._width)

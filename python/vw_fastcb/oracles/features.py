@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vw_fastcb.learner.settings import is_whole
+from vw_fastcb.oracles.protocol import numbers_of
 
 # phi of the paper: from a context to a table (A, d), one row for each action.
 FeatureMap: TypeAlias = Callable[[Any], ArrayLike]
@@ -36,16 +37,13 @@ class PerAction:
 
     def __call__(self, context: ArrayLike) -> NDArray[np.float64]:
         """The table of a context (d,): an array (A, A d)."""
-        return np.asarray(np.kron(np.eye(self.n_actions), np.asarray(context, dtype=np.float64)), dtype=np.float64)
+        return np.asarray(np.kron(np.eye(self.n_actions), numbers_of(context, "the context")), dtype=np.float64)
 
 
 def table_of(context: Any, features: FeatureMap | None, width: int | None = None) -> NDArray[np.float64]:
     """The table (A, d) of a context, which is the context itself where there is no map; raises where it is none."""
-    try:
-        table = np.asarray(context if features is None else features(context), dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        given = "the context" if features is None else "what `features` returned"
-        raise TypeError(f"{given} is no table of numbers: {problem}") from problem
+    given = "the context" if features is None else "what `features` returned"
+    table = numbers_of(context if features is None else features(context), given)
     if table.ndim != 2 or 0 in table.shape or (width is not None and table.shape[1] != width):
         shape = "(A, d)" if width is None else f"(A, {width})"
         raise ValueError(f"the features of the actions have shape {table.shape}; expected {shape}, a row per action.")

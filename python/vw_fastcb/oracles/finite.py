@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vw_fastcb.learner.settings import is_whole
-from vw_fastcb.oracles.protocol import checked_event
+from vw_fastcb.oracles.protocol import checked_event, numbers_of
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -98,7 +98,7 @@ class FiniteClass:
                     f"the context is {context!r}; expected a whole number from 0 to {self._table.shape[1] - 1}."
                 )
             return self._table[:, int(context)]
-        answers = [np.asarray(one(context), dtype=np.float64) for one in self._functions]
+        answers = [numbers_of(one(context), "what a function returned") for one in self._functions]
         if answers[0].ndim != 1 or len({one.shape for one in answers}) > 1 or not len(answers[0]):
             shapes = sorted({one.shape for one in answers})
             raise ValueError(f"the functions returned arrays of shape {shapes}; expected (A,), the same of all.")
@@ -136,7 +136,7 @@ class FiniteClass:
 
 
 def _losses(given: NDArray[Any], what: str) -> NDArray[np.float64]:
-    losses = np.asarray(given, dtype=np.float64)
+    losses = numbers_of(given, what)
     inside = (losses >= 0) & (losses <= 1)
     if not inside.all():
         raise ValueError(f"{what} have the value {losses[~inside][0]}; expected losses in [0, 1].")
@@ -146,7 +146,7 @@ def _losses(given: NDArray[Any], what: str) -> NDArray[np.float64]:
 def _checked_prior(prior: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if prior is None:
         return np.full(count, 1 / count)
-    weights = np.asarray(prior, dtype=np.float64)
+    weights = numbers_of(prior, "prior")
     if weights.shape != (count,) or not np.isfinite(weights).all() or not (weights > 0).all():
         raise ValueError(f"prior is {prior!r}; expected {count} finite numbers above 0, one for each function.")
     return np.asarray(weights / weights.sum())

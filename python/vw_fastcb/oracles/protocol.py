@@ -58,11 +58,16 @@ def log_loss(predictions: ArrayLike, losses: ArrayLike) -> NDArray[np.float64]:
     return happened + did_not + 0.0
 
 
-def _in_range(given: ArrayLike, what: str) -> NDArray[np.float64]:
+def numbers_of(given: Any, what: str) -> NDArray[np.float64]:
+    """An array of numbers; raises where it is none."""
     try:
-        numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise TypeError(f"the {what} are no array of numbers: {problem}") from problem
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise TypeError(f"{what} cannot be read as an array of numbers: {problem}") from problem
+
+
+def _in_range(given: ArrayLike, what: str) -> NDArray[np.float64]:
+    numbers = numbers_of(given, f"the {what}")
     inside = (numbers >= 0) & (numbers <= 1)
     if not inside.all():
         raise ValueError(f"the {what} have the value {numbers[~inside].flat[0]}; expected numbers in [0, 1].")

@@ -30,6 +30,15 @@ def test_the_list_names_every_experiment():
     assert all(one["shows"] and one["paper"] for one in listed)
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_list_that_cannot_be_written_is_an_error_in_words(options):
+    started = [sys.executable, "-c", "from vw_fastcb.commands import main; main()", "lab", "list", *options]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(started, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "fastcb lab: [Errno 28] No space left on device\n"
+
+
 def test_a_run_leaves_a_picture_a_table_and_a_page(tmp_path):
     printed = fastcb(
         "lab", "run", "least-squares", "divergences", "--quick", "--jobs", 1, "--out", tmp_path / "lab", "--json"
@@ -41,10 +50,18 @@ def test_a_run_leaves_a_picture_a_table_and_a_page(tmp_path):
     page = (tmp_path / "lab" / "lab.md").read_text()
     for one in found:
         assert (tmp_path / "lab" / f"{one['name']}.png").read_bytes().startswith(b"\x89PNG")
+        assert "</svg>" in (tmp_path / "lab" / f"{one['name']}.svg").read_text()
         assert len(list(csv.reader((tmp_path / "lab" / f"{one['name']}.csv").read_text().splitlines()))) > 3
         assert one["words"] in page
         assert f"({one['name']}.png)" in page or f"(./{one['name']}.png)" in page
     assert not list((tmp_path / "lab").glob(".*"))
+    # One of them again: the page about both stays.
+    printed = fastcb("lab", "run", "divergences", "--quick", "--out", tmp_path / "lab")
+    assert "tells of least-squares, too, so it stays as it is" in printed.words
+    assert (tmp_path / "lab" / "lab.md").read_text() == page
+    other = tmp_path / "other.md"
+    assert fastcb("lab", "run", "divergences", "--quick", "--out", tmp_path / "lab", "--page", other).code == 0
+    assert "`fastcb lab run divergences`" in other.read_text()
 
 
 def test_what_was_not_seen_is_an_error_and_said(tmp_path, monkeypatch):
@@ -151,7 +168,7 @@ def test_the_page_on_the_algorithm_has_a_row_for_everything_in_the_paper():
     assert numbers("Proposition") == set(range(1, 7))
     assert numbers("Lemma") == set(range(1, 6))
     assert numbers("Example") == set(range(1, 6))
-    assert numbers("Assumption") == {1, 2}
+    assert numbers("Assumption") == {1, 2, 3}
     assert numbers("Figure") == {1, 2}
     for row in rows:
         assert row.count("|") == 5, row

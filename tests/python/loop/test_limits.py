@@ -141,7 +141,7 @@ def test_a_copy_learns_at_once(tmp_path):
 def test_a_copy_that_fails_leaves_nothing_behind(tmp_path):
     with open_loop(tmp_path) as loop:
         play(loop, 200)
-        with pytest.raises(FileNotFoundError, match="there is no folder .*nowhere"):
+        with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
             loop.copy_to(tmp_path / "nowhere" / "copy.db")
     backups = tmp_path / "backups"
     backups.mkdir()
@@ -149,7 +149,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
         try:
-            with pytest.raises(LoopError, match="copy.db"):
+            with pytest.raises(LoopError, match=r"copy\.db"):
                 journal.copy_to(backups / "copy.db")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -681,6 +681,18 @@ def test_a_journal_that_is_not_there_is_made_only_from_actions(home):
         Loop.open(home / "loop.db")
 
 
+def test_what_cannot_be_the_name_of_a_journal_is_refused(tmp_path):
+    for wrong in (None, 5, "", "a\0", "\ud800"):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"the journal is .*; expected the name of a file, or redis://"
+        ):
+            Loop.open(wrong, actions=3)
+    with pytest.raises(TypeError, match=r"clock is 5; expected a function that gives milliseconds"):
+        Loop.open(tmp_path / "loop.db", actions=3, clock=5)
+    with open_loop(tmp_path) as loop, pytest.raises(TypeError, match=r"event_id is 1.5; expected text or a whole num"):
+        loop.decide({}, event_id=1.5)
+
+
 def test_a_journal_needs_a_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         Loop.open(tmp_path / "no" / "loop.db", actions=3)
