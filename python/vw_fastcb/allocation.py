@@ -48,17 +48,24 @@ def reweighted_igw_both(losses: ArrayLike, gamma: ArrayLike) -> NDArray[np.float
 
 
 def _allocate(rule: _Rule, name: str, predictions: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
-    values = np.asarray(predictions, dtype=np.float64)
+    values = _numbers(name, predictions)
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
         raise ValueError(f"{name} has shape {values.shape}; expected (A,) or (n, A) with at least one action.")
     rows = np.atleast_2d(values)
     if not np.all((rows >= 0) & (rows <= 1)):
         bad = rows[~((rows >= 0) & (rows <= 1))][0]
         raise ValueError(f"{name} has the value {bad}; expected predictions in [0, 1].")
-    gammas = np.asarray(gamma, dtype=np.float64)
+    gammas = _numbers("gamma", gamma)
     if gammas.shape not in ((), (len(rows),)):
         raise ValueError(f"gamma has shape {gammas.shape}; expected one number, or one per row ({len(rows)}).")
     if not np.all(gammas >= 0):
         raise ValueError(f"gamma has the value {gammas.min()}; expected 0 or larger.")
     pmf = rule(np.ascontiguousarray(rows), np.ascontiguousarray(np.broadcast_to(gammas, len(rows))))
     return pmf.reshape(values.shape)
+
+
+def _numbers(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:  # text, rows of several lengths, a sparse matrix
+        raise TypeError(f"{name} is no array of numbers: {problem}") from problem

@@ -24,7 +24,7 @@ from vw_fastcb.learner.outcomes import cost_table, costs_of, event_weights, obse
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.simulation import Simulation, play
 from vw_fastcb.loop.files import new_file
-from vw_fastcb.oracles.protocol import Oracle
+from vw_fastcb.oracles.protocol import Oracle, numbers_of
 
 _Self = TypeVar("_Self", bound="Bandit")
 _Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ class Bandit:
         cost_range: The lowest and the highest cost, (0, 1) unless given. The oracle knows [0, 1] only.
         reward_range: Instead of `cost_range`: the bandit then takes and predicts rewards.
         rule: "fastcb" is the paper's allocation, "squarecb" that of SquareCB. "greedy" takes the action that is
-            predicted to be best; of equal ones, one by chance.
+            predicted to be best; of equal ones each with the probability 1 / A, and the first with what is left.
         objective: "loss" adapts to small losses, "both" to small losses and small rewards, whichever is smaller. So
             does "reward" to small rewards: the oracle then predicts and learns rewards in [0, 1]. "loss" unless given,
             and "both" with `reward_range`.
@@ -163,7 +163,7 @@ class Bandit:
 
         Raises:
             ValueError: Unknown actions, or an oracle that does not predict numbers in [0, 1], one for each action.
-            TypeError: Actions or an id of a wrong type.
+            TypeError: Actions or an id of a wrong type, or an oracle that predicts no numbers.
         """
         excluded = self._settings.excluded(exclude)
         if event_id is not None:
@@ -264,7 +264,10 @@ class Bandit:
             An (n, A) array, or a list of n arrays where contexts differ in their number of actions.
         """
         gamma = self.gamma
-        return _table([self._pmf(self._predict(self.oracle_, one), gamma, None) for one in _contexts(contexts)])
+        pmfs = [self._pmf(self._predict(self.oracle_, one), gamma, None) for one in _contexts(contexts)]
+        if not pmfs and self._settings.n_actions is not None:
+            return np.empty((0, self._settings.n_actions))
+        return _table(pmfs)
 
     def predict(self, contexts: Any) -> NDArray[np.int64]:
         """The greedy action of each context: the one with the lowest predicted cost, or the highest reward.
@@ -409,10 +412,10 @@ class Bandit:
             RuntimeError: The file is damaged, was not made by `Bandit.save`, or needs a module that is not here.
             TypeError: `path` is no path.
         """
-        if not isinstance(path, (str, os.PathLike)):
+        if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"a value of type {type(path).__name__} was given; expected the path of a file.")
         check_is_file(path)
-        whole = Path(path).read_bytes()
+        whole = Path(os.fsdecode(path)).read_bytes()
         content = whole[len(_MAGIC) + _DIGEST :]
         if not whole.startswith(_MAGIC):
             raise RuntimeError(f"{os.fspath(path)!r} cannot be read as a bandit: it was not written by Bandit.save.")
@@ -448,7 +451,7 @@ class Bandit:
 
     def _predict(self, oracle: Oracle, context: Any) -> _Array:
         """What the oracle says, checked: it may come from anywhere."""
-        predicted = np.asarray(oracle.predict(context), dtype=np.float64)
+        predicted = numbers_of(oracle.predict(context), f"what {_named(oracle)} predicted")
         expected = self._settings.n_actions
         if predicted.ndim != 1 or not len(predicted) or (expected is not None and len(predicted) != expected):
             shape = "(A,), at least one action" if expected is None else f"({expected},)"

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from properties import examples
 from vw_fastcb import allocation
@@ -194,3 +195,14 @@ def test_the_inequality_is_not_vacuous():
 def test_bad_arrays_are_refused_with_the_value(rule, scores, gamma, message):
     with pytest.raises(ValueError, match=message):
         rule(scores, gamma)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "wrong", [[[0.1], [0.1, 0.2]], ["a", "b"], csr_matrix([[0.1, 0.2]]), [10**400, 0.2], [object(), 0.1]]
+)
+def test_what_is_no_array_of_numbers_is_refused_by_name(rule, wrong):
+    with pytest.raises(TypeError, match=r"(losses|rewards) is no array of numbers"):
+        rule(wrong, 1)
+    with pytest.raises(TypeError, match=r"gamma is no array of numbers"):
+        rule([0.1, 0.2], wrong)

@@ -36,6 +36,13 @@ class Fixed:
         self.learned.append((np.asarray(context).tolist(), action, loss, weight))
 
 
+class AsGiven(Fixed):
+    """Predicts whatever its context is."""
+
+    def predict(self, context):
+        return context
+
+
 def finite(**settings) -> Bandit:
     return Bandit(FiniteClass(FUNCTIONS), 4, **{"seed": 1, **settings})
 
@@ -233,6 +240,10 @@ def test_predictions_of_a_foreign_oracle_are_checked():
     for wrong in ([0.5], [], [[0.5, 0.5]], 0.5):
         with pytest.raises(ValueError, match=r"predicted an array of shape .*; expected \(2,\)"):
             bandit.decide(wrong)
+    bandit = Bandit(AsGiven(), 2)
+    for wrong in ("text", [[0.5], [0.5, 0.5]], {"a": 0.5}, [10**400, 0.5], [0.5j, 0.5]):
+        with pytest.raises(TypeError, match=r"what the oracle AsGiven predicted cannot be read as an array of numbers"):
+            bandit.decide(wrong)
 
 
 @pytest.mark.parametrize(
@@ -312,6 +323,15 @@ def test_contexts_may_differ_in_their_actions_and_come_in_any_table():
     runs = [Bandit(Logistic(3), 3, seed=2).simulate(form, labels) for form in forms]
     for other in runs[1:]:
         np.testing.assert_array_equal(other.actions, runs[0].actions)
+
+
+def test_no_contexts_have_a_table_without_rows():
+    assert finite().predict_proba(np.zeros((0, 2))).shape == (0, 4)
+
+
+def test_greedy_shares_between_equal_actions_as_its_help_says():
+    pmf = Bandit(Fixed(), 4, rule="greedy").decide([0.2, 0.5, 0.2, 0.2]).pmf
+    np.testing.assert_allclose(pmf, [0.5, 0, 0.25, 0.25])
 
 
 def test_no_rounds_are_a_simulation_too():
@@ -409,8 +429,14 @@ def test_a_file_that_cannot_be_written_is_an_error_and_leaves_the_old_one(tmp_pa
         bandit.save(tmp_path / "none" / "bandit.pickle")
     with pytest.raises(RuntimeError, match="is a folder"):
         bandit.save(tmp_path)
-    with pytest.raises(ValueError, match="expected the name of a file"):
-        bandit.save("")
+    for wrong in ("", "\0", "\ud800"):
+        with pytest.raises(ValueError, match="expected the name of a file"):
+            bandit.save(wrong)
+    for wrong in (None, 3):
+        with pytest.raises(TypeError, match=f"the path is {wrong}; expected the name of a file"):
+            bandit.save(wrong)
+    bandit.save(os.fsencode(path))
+    assert Bandit.load(os.fsencode(path)).events_ == 0
     link = tmp_path / "link"
     link.symlink_to(path)
     bandit.learn_event(0, 0, 0.5)

@@ -108,6 +108,14 @@ def test_terminal_shows_table_flags_and_picture(tmp_path):
     png_chunks(picture)
 
 
+@pytest.mark.parametrize("rounds", [1, 20])
+def test_a_short_demo_has_a_picture_too(tmp_path, rounds):
+    picture = tmp_path / "curves.png"
+    result = fastcb("demo", "--rounds", rounds, "--dataset", "iris", "--picture", picture)
+    assert result.code == 0, result.err
+    png_chunks(picture)
+
+
 def test_the_same_seed_gives_the_same_losses_and_another_gives_others(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_picture, "save_picture", lambda report, path: None)
     losses = []

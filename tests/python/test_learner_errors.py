@@ -176,7 +176,7 @@ BAD_ONE = {
     "no path": (lambda b: b.save(None), "the path is None; expected the name of a file"),
     "a path that cannot be": (
         lambda b: b.save("a\ud800.vw"),
-        r"the path is 'a\\ud800.vw', which no file can be called",
+        r"the path is 'a\\ud800.vw'; expected the name of a file",
     ),
     "weight nan": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=np.nan), "sample_weight is .*nan.*; expected"),
     "weight infinite": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=1e39), "sample_weight is .*; expected"),

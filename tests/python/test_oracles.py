@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 from hindsight import best_in_ball, best_in_simplex, best_logistic
-from vw_fastcb import FastCB, oracles
+from vw_fastcb import Bandit, FastCB, oracles
 from vw_fastcb.oracles import Ball, Classifier, FiniteClass, Gaussian, KernelBall, Logistic, PerAction, Simplex
 
 ROUNDS, A = 160, 3
@@ -119,6 +120,25 @@ def test_the_bound_of_the_finite_class_is_attained_so_a_smaller_one_would_be_wro
     oracle.learn(0, 0, 1.0)
     assert oracles.log_loss(p, 1.0) == pytest.approx(np.log(8))
     np.testing.assert_array_equal(oracle.weights, np.eye(8)[0])
+
+
+def test_the_finite_class_keeps_its_bound_where_floats_are_too_coarse_for_its_predictions():
+    ulp = 2.0**-53
+    cases = {  # functions (N, X, A), events (context, loss)
+        "a weight that hardly counts": ([[[0.01]], [[1.0]]], [(0, 1.0)] * 10 + [(0, 0.0)]),
+        "a weight too small for a float": ([[[0.5]], [[1.0]]], [(0, 1.0)] * 1500 + [(0, 0.0)]),
+        "the same at the other end": ([[[0.5]], [[0.0]]], [(0, 0.0)] * 1500 + [(0, 1.0)]),
+        "thirds of what a float can tell": ([[[1 - 3 * ulp]]] * 3, [(0, 0.0)] * 100),
+        "between two floats": ([[[1 - ulp], [1 - 2 * ulp]], [[1 - 2 * ulp], [1 - ulp]]], [(0, 0.0), (1, 0.0)] * 100),
+    }
+    for name, (functions, events) in cases.items():
+        oracle, lost, theirs = FiniteClass(np.array(functions)), 0.0, np.zeros(len(functions))
+        for x, y in events:
+            lost += oracles.log_loss(oracle.predict(x)[0], y)
+            theirs += oracles.log_loss(np.array(functions)[:, x, 0], y)
+            oracle.learn(x, 0, y)
+            assert lost <= theirs.min() + oracle.regret_bound() + 1e-9, name
+        assert np.isfinite(lost), name
 
 
 def test_functions_that_are_all_wrong_though_certain_are_weighed_by_how_often():
@@ -366,6 +386,50 @@ def test_what_a_classifier_cannot_learn_is_refused_and_leaves_no_trace():
         Classifier(Perceptron())
 
 
+def test_a_classifier_that_raises_half_way_is_as_it_was():
+    class Half:
+        seen = 0
+
+        def partial_fit(self, x, y, classes):
+            self.seen += 1
+            if self.seen == 3:
+                raise ValueError("Floating-point overflow")
+
+        def predict_proba(self, x):
+            return np.tile([1 - self.seen / 10, self.seen / 10], (len(x), 1))
+
+    oracle = Classifier(Half(), n_actions=1)
+    oracle.learn([1.0], 0, 1.0)
+    oracle.learn([1.0], 0, 0.0)
+    before = oracle.predict([1.0])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="overflow"):
+            oracle.learn([1.0], 0, 1.0)
+        np.testing.assert_array_equal(oracle.predict([1.0]), before)
+
+
+def test_numbers_that_would_ruin_a_classifier_are_refused():
+    oracle = Classifier(SGDClassifier(loss="log_loss", random_state=0), 2)
+    for loss in (0.0, 1.0):
+        oracle.learn([0.1, 0.2], 0, loss)
+    before = oracle.predict([0.1, 0.2])
+    with pytest.raises(ValueError, match=r"the value 1e\+308; expected finite numbers \(in float32\)"):
+        oracle.learn([1e308, 1e308], 0, 0.5)
+    np.testing.assert_array_equal(oracle.predict([0.1, 0.2]), before)
+    oracle.learn([3e38, -3e38], 0, 0.5)
+    assert np.isfinite(oracle.predict([3e38, 3e38])).all()
+
+
+def test_naive_bayes_says_one_half_until_it_knows_variances():
+    oracle = Classifier(GaussianNB(), 1)
+    oracle.learn([1.0, 2.0], 0, 0.0)
+    oracle.learn([2.0, 3.0], 0, 1.0)
+    assert oracle.predict([1.5, 2.5]) == 0.5
+    x, y = load_iris(return_X_y=True)
+    runs = Bandit(Classifier(GaussianNB(), 3), 3, seed=0).simulate(x, y, n_shuffles=1, seed=0)
+    assert runs.costs.mean() < 0.25
+
+
 # All of them
 
 
@@ -502,8 +566,45 @@ def test_bad_classes_are_refused():
         KernelBall(lambda left, right: left @ right.T).learn([[2.0]], 0, 1)
     with pytest.raises(ValueError, match=r"have shape \(1, 3\); expected \(A, 2\)"):
         Ball(2).predict([[0.0, 0.0, 0.0]])
-    with pytest.raises(TypeError, match=r"the context is no table of numbers"):
+    with pytest.raises(TypeError, match=r"the context cannot be read as an array of numbers"):
         Ball(2).predict("text")
     for wrong in (0, -1, 2.5, "2"):
         with pytest.raises(ValueError, match=r"d is .*; expected the number of features"):
             Simplex(wrong)
+    for new in (Simplex, Ball):
+        with pytest.raises(ValueError, match=r"d is True; expected the number of features"):
+            new(True)
+        for wrong in (-1, 2.5, "2", None, float("nan")):
+            with pytest.raises(ValueError, match=r"rounds is .*; expected the number of events"):
+                new(2).regret_bound(wrong)
+    for wrong in (0, -1.0, float("nan"), float("inf"), "1", None):
+        with pytest.raises(ValueError, match=r"width is .*; expected a finite number above 0"):
+            Gaussian(wrong)
+    for wrong in (0, -1, True, 2.5, "2"):
+        with pytest.raises(ValueError, match=r"n_actions is .*; expected the number of actions"):
+            PerAction(wrong)
+    with pytest.raises(TypeError, match=r"functions are 5; expected a list of functions"):
+        FiniteClass(5)
+    for wrong in ("a", [[0.5], [0.5, 0.5]]):
+        with pytest.raises(TypeError, match=r"what a function returned cannot be read as an array of numbers"):
+            FiniteClass([lambda x, wrong=wrong: wrong]).predict(0)
+    with pytest.raises(TypeError, match=r"prior cannot be read"):
+        FiniteClass([half], prior="a")
+    with pytest.raises(TypeError, match=r"kernel is 5; expected a function"):
+        KernelBall(5)
+    with pytest.raises(TypeError, match=r"the context cannot be read"):
+        PerAction(2)("text")
+    with pytest.raises(TypeError, match=r"the class GaussianNB; expected an object"):
+        Classifier(GaussianNB, 2)
+    with pytest.raises(TypeError, match=r"the context cannot be read as an array of numbers"):
+        Classifier(GaussianNB(), 2).predict([[1.0], [1.0, 2.0]])
+
+
+def test_the_log_loss_of_what_is_no_probability_is_refused():
+    for wrong in (-0.1, 1.1, float("nan"), [0.5, float("inf")]):
+        with pytest.raises(ValueError, match=r"the predictions have the value .*; expected numbers in \[0, 1\]"):
+            oracles.log_loss(wrong, 1.0)
+        with pytest.raises(ValueError, match=r"the losses have the value"):
+            oracles.log_loss(0.5, wrong)
+    with pytest.raises(TypeError, match=r"the losses cannot be read as an array of numbers"):
+        oracles.log_loss(0.5, "a")

@@ -69,6 +69,8 @@ def write_parquet(run: Run, path: Path) -> None:
         [array.dictionary_encode().cast(_NAMES) if array.type == pa.string() else array for array in arrays],
         schema=schema,
     )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}; make it first.")
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         pq.write_table(table, scratch, **_ENCODING)
@@ -79,6 +81,8 @@ def write_parquet(run: Run, path: Path) -> None:
 
 def read_parquet(path: Path) -> Run:
     """Reads a file that `write_parquet` made."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}; expected one that `fastcb bakeoff export` wrote.")
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as problem:

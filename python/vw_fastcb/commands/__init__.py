@@ -27,6 +27,11 @@ def main() -> None:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         sys.exit(130)
+    except SystemExit as end:
+        # Ctrl-C that no command has answered: it came while their libraries were imported.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            print("Stopped.", file=sys.stderr)
+        raise
 
 
 def _extra(missing: str) -> str:

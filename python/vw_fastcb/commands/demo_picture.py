@@ -32,7 +32,7 @@ def _draw(report: Report) -> Figure:
     results = report.results
     figure = Figure(figsize=(10, 6.2), facecolor="white")
     axes = figure.add_axes((0.075, 0.135, 0.685, 0.65))
-    first = min(_FIRST, report.rounds)
+    first = _FIRST if report.rounds > _FIRST else 1  # short runs are shown as a whole
     for result in results:
         _draw_curve(axes, result, first)
     _dress(axes, first, report.rounds)
@@ -105,10 +105,10 @@ def _label(axes: Axes, text: str, height: float, **style: Any) -> None:
 
 def _dress(axes: Axes, first: int, rounds: int) -> None:
     axes.set_xscale("log")
-    axes.set_xlim(first, rounds)
+    axes.set_xlim(first, max(rounds, first + 1))
     axes.set_ylim(0, min(1.0, 1.04 * axes.get_ylim()[1]))
     axes.set_title("Share of wrong choices so far", loc="left", fontsize=11.5, color=INK, pad=12)
-    ticks = [t for t in (50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000) if first <= t <= rounds]
+    ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000) if first <= t <= rounds]
     axes.set_xticks(ticks)
     axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda t, _: f"{t:,.0f}"))

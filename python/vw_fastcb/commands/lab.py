@@ -26,8 +26,9 @@ def list_experiments(as_json: Json = False) -> None:
     """Prints the experiments."""
     # Here and below, because `fastcb --help` must not wait for scipy and the plotting library.
     from vw_fastcb.commands.lab_run import print_experiments  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
 
-    raise typer.Exit(print_experiments(as_json))
+    raise typer.Exit(guarded("lab", lambda: print_experiments(as_json)))
 
 
 @app.command(help="Run experiments: pictures and tables in a folder, and a page about all of them.")

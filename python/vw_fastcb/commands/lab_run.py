@@ -11,16 +11,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vw_fastcb.commands.terminal import tell
+from vw_fastcb.commands.terminal import INTERRUPTED, tell
 from vw_fastcb.lab import EXPERIMENTS
-from vw_fastcb.lab.report import Section, run_all, write_page
+from vw_fastcb.lab.report import Section, run_all, tells_of, write_page
 
 
 def print_experiments(as_json: bool) -> int:
     """Prints what there is; returns the exit code."""
     if as_json:
         listed = [{"name": one.name, "shows": one.shows, "paper": one.paper} for one in EXPERIMENTS.values()]
-        print(json.dumps(listed, indent=2))
+        print(json.dumps(listed, indent=2), flush=True)
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("name", "what it shows", "in the paper"):
@@ -35,9 +35,12 @@ def run_experiments(
     names: Sequence[str], out: Path, page: Path, *, seed: int, quick: bool, jobs: int | None, as_json: bool
 ) -> int:
     """Runs experiments and prints what they found; returns the exit code, 1 where something was not seen."""
-    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
-    if unknown := [name for name in chosen if name not in EXPERIMENTS]:
+    if unknown := [name for name in names if name not in EXPERIMENTS and name != "all"]:
         tell(f"fastcb lab: no experiment is called {unknown[0]!r}. Choose from: {', '.join(EXPERIMENTS)}; or all.")
+        return 2
+    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
+    if page.is_dir():
+        tell(f"fastcb lab: the page {page} is a folder; expected the name of a file.")
         return 2
     out.mkdir(parents=True, exist_ok=True)
     if not page.parent.is_dir():
@@ -51,13 +54,21 @@ def run_experiments(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("experiments", total=len(chosen))
-        for section in run_all(chosen, out, seed, quick, jobs):
-            found[section.name] = section
-            progress.update(task, advance=1, description=f"{section.name} done")
+    try:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("experiments", total=len(chosen))
+            for section in run_all(chosen, out, seed, quick, jobs):
+                found[section.name] = section
+                progress.update(task, advance=1, description=f"{section.name} done")
+    except KeyboardInterrupt:
+        tell(f"Stopped. The pictures and tables of {len(found)} of {len(chosen)} experiments are in {out}.")
+        return INTERRUPTED
     sections = [found[name] for name in chosen]
-    write_page(sections, page, out, seed, quick)
+    others = [name for name in EXPERIMENTS if name not in chosen and page.is_file() and tells_of(page, name)]
+    if others:
+        tell(f"{page} tells of {others[0]}, too, so it stays as it is. Another --page gets one of this run alone.")
+    else:
+        write_page(sections, page, out, seed, quick)
     if as_json:
         print(json.dumps([section.as_json() for section in sections], indent=2))
     else:

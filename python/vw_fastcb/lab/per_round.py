@@ -219,14 +219,19 @@ class PerRound:
     def title(self) -> str:
         """The finding."""
         slack = 1 / max(max(self._ratios(one)) for one in self.inequalities)
-        return f"The per-round inequalities hold with {slack:.1f} times to spare at their worst"
+        return f"Up to {self._most_actions} actions, the per-round inequalities have {slack:.1f} times to spare"
+
+    @property
+    def _most_actions(self) -> int:
+        return max(actions for _, actions in self.worst)
 
     def words(self) -> str:
         """What is seen."""
         sentences = [
             "The two inequalities that turn a good regressor into low regret were attacked by a search over all "
             "predictions y, all truths f and all gamma "
-            "that the theorems allow. (All actions but the greedy one and the best one can be taken alike: the worst "
+            f"that the theorems allow, with 2 to {self._most_actions} actions. The more actions, the less is to spare. "
+            "(All actions but the greedy one and the best one can be taken alike: the worst "
             "is the same for each of them.)"
         ]
         for one in self.inequalities:

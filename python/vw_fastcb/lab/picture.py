@@ -23,14 +23,14 @@ WIDTH, HEIGHT = 10.0, 5.6
 def blank(title: str, subtitle: str, note: str, panels: Sequence[str] = ("",)) -> tuple[Figure, list[Axes]]:
     """An empty picture: a title, what was done below it, a note at the bottom, and panels with their headings."""
     figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
-    figure.text(0.03, 0.935, title, fontsize=17, fontweight="bold", color=INK)
-    figure.text(0.03, 0.885, subtitle, fontsize=11, color=QUIET)
-    figure.text(0.03, 0.025, note, fontsize=9.5, color=QUIET)
+    figure.text(0.03, 0.935, _typeset(title), fontsize=17, fontweight="bold", color=INK)
+    figure.text(0.03, 0.885, _typeset(subtitle), fontsize=11, color=QUIET)
+    figure.text(0.03, 0.025, _typeset(note), fontsize=9.5, color=QUIET)
     room = 0.9 / len(panels)
     drawn = []
     for index, heading in enumerate(panels):
         axes = figure.add_axes((0.075 + index * room, 0.17, room - 0.085, 0.59))
-        axes.set_title(heading, loc="left", fontsize=11.5, color=INK, pad=10)
+        axes.set_title(_typeset(heading), loc="left", fontsize=11.5, color=INK, pad=10)
         axes.tick_params(labelsize=10, colors=QUIET, length=0, pad=6)
         axes.grid(color="#e6e6e6", linewidth=1)
         axes.set_axisbelow(True)
@@ -51,9 +51,9 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = True) -> None:
 
 def name_axes(axes: Axes, x: str, y: str | None = None) -> None:
     """Names the axes; the upper one may be in the panel's heading instead."""
-    axes.set_xlabel(x, fontsize=10.5, color=INK)
+    axes.set_xlabel(_typeset(x), fontsize=10.5, color=INK)
     if y is not None:
-        axes.set_ylabel(y, fontsize=10.5, color=INK)
+        axes.set_ylabel(_typeset(y), fontsize=10.5, color=INK)
 
 
 def label(
@@ -61,7 +61,7 @@ def label(
 ) -> None:
     """A name right beside what it names, `shift` points from it."""
     axes.annotate(
-        text,
+        _typeset(text),
         at,
         shift,
         textcoords="offset points",
@@ -72,3 +72,8 @@ def label(
         va="center",
         annotation_clip=False,
     )
+
+
+def _typeset(text: str) -> str:
+    """Claims and tables say Lstar and Rstar, for a star would be markup there; a picture shows the star."""
+    return text.replace("Lstar", "L*").replace("Rstar", "R*")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +44,16 @@ class Section:
 
 
 def run(name: str, out: Path, seed: int, quick: bool) -> Section:
-    """Runs one experiment; writes its picture and its table into `out`."""
+    """Runs one experiment; writes its picture, as PNG and as SVG, and its table into `out`."""
     experiment = EXPERIMENTS[name]
     start = time.process_time()
     result = experiment.compute(seed, quick)
     _write(out / f"{name}.csv", result.table().to_csv().encode())
-    scratch = out / f".{name}.{os.getpid()}.png"
-    result.draw().savefig(scratch, dpi=_DPI, metadata={"Software": None})
-    scratch.replace(out / f"{name}.png")
+    figure = result.draw()
+    for ending, metadata in {"png": {"Software": None}, "svg": {"Date": None}}.items():
+        scratch = out / f".{name}.{os.getpid()}.{ending}"
+        figure.savefig(scratch, dpi=_DPI, metadata=metadata)
+        scratch.replace(out / f"{name}.{ending}")
     return Section(
         name,
         result.title(),
@@ -65,14 +71,72 @@ def run_all(names: Sequence[str], out: Path, seed: int, quick: bool, jobs: int |
     if at_once == 1:
         yield from (run(name, out, seed, quick) for name in names)
         return
-    # Started afresh: a copy of a process that has threads may hang.
-    pool = ProcessPoolExecutor(at_once, mp_context=multiprocessing.get_context("spawn"))
+    waiting = list(names)
+    running: dict[Connection, BaseProcess] = {}
     try:
-        futures = [pool.submit(run, name, out, seed, quick) for name in names]
-        for future in as_completed(futures):
-            yield future.result()
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                answers, process = _start(waiting.pop(0), out, seed, quick)
+                running[answers] = process
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)
+                section = _answer(ready, running[ready])
+                del running[ready]
+                yield section
     finally:
-        pool.shutdown(cancel_futures=True)
+        for process in running.values():
+            process.kill()
+            process.join()
+
+
+def _start(name: str, out: Path, seed: int, quick: bool) -> tuple[Connection, BaseProcess]:
+    """Runs an experiment in a process of its own: what it answers with, and the process."""
+    # Started afresh: a copy of a process that has threads may hang.
+    context = multiprocessing.get_context("spawn")
+    answers, answering = context.Pipe(duplex=False)
+    process = context.Process(target=_run_in_process, args=(answering, name, out, seed, quick), name=name, daemon=True)
+    # Ctrl-C is for this process, which ends the others: they are started with it blocked, and stay so. The tracker of
+    # resources, which comes with the first one, would undo that.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        answering.close()
+    return answers, process
+
+
+def _run_in_process(answering: Connection, name: str, out: Path, seed: int, quick: bool) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        answering.send(run(name, out, seed, quick))
+    except Exception as problem:
+        answering.send(RuntimeError(f"the experiment {name!r} failed: {problem} ({type(problem).__name__})"))
+
+
+def _end_with_parent() -> None:
+    """However the parent ends, killed too, nobody is left who wants the answer."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _answer(answers: Connection, process: BaseProcess) -> Section:
+    try:
+        answer = answers.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(
+            f"the process of the experiment {process.name!r} ended with {process.exitcode} before it answered; "
+            "was there enough memory?"
+        ) from None
+    process.join()
+    if isinstance(answer, Exception):
+        raise answer
+    assert isinstance(answer, Section)
+    return answer
 
 
 def write_page(sections: Sequence[Section], page: Path, out: Path, seed: int, quick: bool) -> None:
@@ -100,10 +164,19 @@ def write_page(sections: Sequence[Section], page: Path, out: Path, seed: int, qu
             f"![{section.title}]({folder}/{section.name}.png)\n",
             "\n".join(f"- {'Seen' if seen else '**Not seen**'}: {claim}." for claim, seen in section.claims.items())
             + "\n",
-            f"`fastcb lab run {section.name}`; [the table as CSV]({folder}/{section.name}.csv).\n",
+            f"{_command(section.name)}; [the table as CSV]({folder}/{section.name}.csv).\n",
             section.table,
         ]
     _write(page, "\n".join(parts).encode())
+
+
+def tells_of(page: Path, name: str) -> bool:
+    """Whether a page that was written before has a section on an experiment."""
+    return _command(name) in page.read_text(encoding="utf-8", errors="replace")
+
+
+def _command(name: str) -> str:
+    return f"`fastcb lab run {name}`"
 
 
 def _anchor(title: str) -> str:

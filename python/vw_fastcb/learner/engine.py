@@ -290,12 +290,11 @@ def with_more_actions(model: bytes, n_actions: int, action_names: Sequence[str] 
 
 def checked_path(path: str | os.PathLike[str]) -> bytes:
     """The name of a file that a model may be written to, whose folder is there."""
-    if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"the path is {path!r}; expected the name of a file to write the model to.")
     try:
         name = os.fsencode(path)
-    except UnicodeEncodeError as problem:
-        raise ValueError(f"the path is {os.fspath(path)!r}, which no file can be called; give another.") from problem
+    except (TypeError, UnicodeEncodeError) as problem:
+        kind = TypeError if isinstance(problem, TypeError) else ValueError
+        raise kind(f"the path is {path!r}; expected the name of a file to write the model to.") from None
     if not name or b"\0" in name:
         raise ValueError(f"the path is {os.fspath(path)!r}; expected the name of a file to write the model to.")
     folder = os.path.dirname(name)

@@ -89,7 +89,7 @@ def checked_id(given: Any, what: str = "event_id") -> str:
     if isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.bool_)):
         given = str(int(given))
     if not isinstance(given, str):
-        raise TypeError(f"{what} is {shown(given)}; expected text.")
+        raise TypeError(f"{what} is {shown(given)}; expected text or a whole number.")
     if not 1 <= len(given) <= 256 or not _is_text(given):
         raise ValueError(f"{what} is {shown(given)}; expected 1 to 256 characters of text, without NUL.")
     return str(given)

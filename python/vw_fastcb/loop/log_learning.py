@@ -232,7 +232,8 @@ class LogLearner:
         for path, one in self._files.items():
             with contextlib.suppress(OSError):
                 left = os.stat(path).st_size - one.bytes
-                if left > 0:
+                was_read = next(_lines(Path(path), one.bytes), None) is None  # else it was stopped before the end
+                if left > 0 and was_read:
                     found.append((path, left))
         return found
 

@@ -40,6 +40,7 @@ from vw_fastcb.loop.sqlite import SqliteJournal, now
 from vw_fastcb.loop.worker import Options, View, Worker
 
 Duration: TypeAlias = "str | float | timedelta"
+_JOURNALS = "the name of a file, or redis://host:6379/journal"
 _CLOCK_OFF = 5000  # milliseconds that the machine's clock may differ from the journal's
 
 
@@ -615,16 +616,25 @@ def open_journal(
     name: str | os.PathLike[str], settings: dict[str, Any] | None = None, clock: Callable[[], int] = now
 ) -> SqliteJournal | RedisJournal:
     """Opens a journal. One that is not there is made from the settings."""
-    text = os.fspath(name)
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
+    try:
+        text = os.fsdecode(name)
+    except TypeError:
+        raise TypeError(f"the journal is {shown(name)}; expected {_JOURNALS}.") from None
     if Address.is_meant(text):
         return _open_in_redis(text, settings, None if clock is now else clock)
-    if "://" in text or text.endswith("/") or "\0" in text or not text:
-        raise ValueError(f"the journal is {text!r}; expected the name of a file, or redis://host:6379/journal.")
+    if "://" in text or text.endswith("/") or not _is_file_name(text):
+        raise ValueError(f"the journal is {text!r}; expected {_JOURNALS}.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)
     return SqliteJournal(text, first=_first_record(repr(text), settings), clock=clock)
+
+
+def _is_file_name(text: str) -> bool:
+    """Whether the system can have a file of that name."""
+    try:
+        return bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def _open_in_redis(url: str, settings: dict[str, Any] | None, clock: Callable[[], int] | None) -> RedisJournal:
@@ -669,7 +679,8 @@ def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: boo
     if not change:
         raise SettingsDiffer(f"{said}. Leave them out to go on with the journal's, or set change=True.")
     wanted.try_out()
-    body: dict[str, Any] = {"settings": wanted.to_json()}
+    # Whoever finds later that records are missing knows by it that they were meant to be dropped.
+    body: dict[str, Any] = {"settings": wanted.to_json(), "retention_before": current.retention}
     others = [name for name in differences if name not in KEEPING]
     if any(name in ACTIONS for name in differences) and (relearn is not None or not current.can_grow_to(wanted)):
         others.append("actions")
@@ -710,6 +721,9 @@ def _start(worker: Worker, path: str | os.PathLike[str]) -> None:
 
 
 def _checked_clock(clock: Callable[[], int]) -> Callable[[], int]:
+    if not callable(clock):
+        raise TypeError(f"clock is {shown(clock)}; expected a function that gives milliseconds since 1970.")
+
     def whole_milliseconds() -> int:
         given = clock()
         if not is_number(given) or not 0 <= given < 2**62:

@@ -18,6 +18,7 @@ from vw_fastcb.loop.records import Record
 
 TOLERANCE = 1e-5  # of probabilities that another engine has computed, which rounds in float32
 _AHEAD = 2000  # records that are read before they are applied
+_UNKNOWN = "unknown"  # the retention before a change that an older version wrote
 
 
 @dataclass
@@ -115,13 +116,23 @@ class _Verifier:
     def _check_ends(self) -> None:
         """Whether records are missing at the beginning or at the end, and models that no stretch may reach."""
         first = self._journal.first()
-        if first > 1 and all(one.summary["settings"]["retention"] is None for one in self._checkpoints):
+        if first > 1 and not self._had_retention():
             self._found.differ(f"records 1 to {first - 1} are missing, although the journal keeps them for ever.")
         for one in self._checkpoints:
             if sha256(self._journal.model(one.sha256)) != one.sha256:
                 self._found.differ(f"generation {one.generation}: the bytes of its model are not those it was made of.")
             if one.position > self._end:
                 self._found.differ(f"generation {one.generation} has seen {one.position} records, of {self._end}.")
+
+    def _had_retention(self) -> bool:
+        """Whether some setting may have ordered that records be dropped.
+
+        The record that switched it off is younger than all that were dropped, so it is still there.
+        """
+        changes = [one.body or {} for one in self._journal.of_kind("settings")]
+        kept = [one.summary["settings"] for one in self._checkpoints] + [one.get("settings", {}) for one in changes]
+        before = [one.get("retention_before", _UNKNOWN) for one in changes]
+        return any(one is not None for one in [*(settings.get("retention") for settings in kept), *before])
 
     def _replay(self, learner: Learner, upto: int) -> None:
         ahead = _Ahead(self._journal, learner.position, upto)
@@ -219,6 +230,11 @@ def _stretches(journal: Journal, checkpoints: list[Checkpoint], end: int) -> Ite
     targets = [(one.body or {})["position"] for one in rollbacks]
     erasures = [(one.of, one.position) for one in journal.of_kind("erasure")]
     erased = [(of, position) for of, position in erasures if _is_erased(journal, of)]
+    relearned = [
+        (since, change.position)
+        for change in journal.of_kind("settings")
+        if (since := (change.body or {}).get("relearn_from"))
+    ]
     upto = 0
     if journal.first() == 1:
         upto = min((of - 1 for of, _ in erased), default=end)
@@ -230,18 +246,22 @@ def _stretches(journal: Journal, checkpoints: list[Checkpoint], end: int) -> Ite
     for one in checkpoints:
         windows = journal.windows(one.generation)
         waiting = {row["position"] for row in windows}
+        ahead = [(since, change) for since, change in relearned if change > one.position]
         has_features = all(
-            one.position >= position or (of <= one.position and of not in waiting) for of, position in erased
+            one.position >= position
+            or (
+                of <= one.position
+                and of not in waiting
+                and not any(since <= of and change < position for since, change in ahead)  # learned again, then erased
+            )
+            for of, position in erased
         )
         has_models = all(
             (back.body or {})["position"] >= one.position or (back.body or {})["sha256"] in kept
             for back in rollbacks
             if back.position > one.position
         )
-        has_records = all(
-            not (change.body or {}).get("relearn_from") or (change.body or {})["relearn_from"] >= first
-            for change in journal.of_kind("settings", one.position)
-        )
+        has_records = all(since >= first for since, _ in ahead)
         if one.position > upto and has_features and has_models and has_records:
             yield Learner.at(journal, one, windows, snapshots=targets), end
             return

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vw_fastcb._engine import to_json as _json
-from vw_fastcb.loop.files import sync_folder
+from vw_fastcb.loop.files import new_file, sync_folder
 from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -656,11 +656,19 @@ class SqliteJournal:
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
         """Writes a copy of the whole journal, as it is at one moment, while others go on."""
-        copy = contextlib.closing(sqlite3.connect(path))
-        with _Explained(Path(path)), contextlib.closing(_connect(self.path, self._is_fixed)) as db, copy as target:
-            db.backup(target)
-            target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
-            target.commit()
+        with new_file(path) as draft:
+            try:
+                with (
+                    _Explained(Path(path)),
+                    contextlib.closing(_connect(self.path, self._is_fixed)) as db,
+                    contextlib.closing(sqlite3.connect(draft)) as target,
+                ):
+                    db.backup(target)
+                    target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
+                    target.commit()
+            finally:
+                for left in _files(draft)[1:]:
+                    left.unlink(missing_ok=True)
 
     # Inside
 

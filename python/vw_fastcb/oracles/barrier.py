@@ -37,6 +37,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.learner.frames import is_number
+from vw_fastcb.learner.settings import is_whole
 from vw_fastcb.oracles.features import FeatureMap, table_of
 from vw_fastcb.oracles.protocol import checked_event
 
@@ -76,6 +78,8 @@ class _Pace:
         return price * math.log(1 / delta) + self.total * -math.log1p(-delta) + self.spent
 
     def bound(self, rounds: int) -> float:
+        if not is_whole(rounds) or not 0 <= rounds < 2**63:
+            raise ValueError(f"rounds is {rounds!r}; expected the number of events, from 0 to 2^63.")
         t, nu = float(rounds), self.nu
         barrier = nu * math.log(t + 1) * max(2.0, math.sqrt((1 + t) / (nu * math.log(math.e + t))))
         return 1 + barrier + 2 * math.sqrt(nu * t * math.log(math.e + t)) if rounds else 0.0
@@ -109,7 +113,7 @@ class Simplex:
     """
 
     def __init__(self, d: int, *, features: FeatureMap | None = None) -> None:
-        if not isinstance(d, (int, np.integer)) or d < 1:
+        if not is_whole(d) or d < 1:
             raise ValueError(f"d is {d!r}; expected the number of features, 1 or larger.")
         self._features = features
         self._slopes = np.zeros(int(d))  # the sum of the gradients
@@ -183,7 +187,7 @@ class Ball:
     """
 
     def __init__(self, d: int, *, features: FeatureMap | None = None) -> None:
-        if not isinstance(d, (int, np.integer)) or d < 1:
+        if not is_whole(d) or d < 1:
             raise ValueError(f"d is {d!r}; expected the number of features, 1 or larger.")
         self._features = features
         self._slopes = np.zeros(int(d))
@@ -233,8 +237,8 @@ class Gaussian:
     """
 
     def __init__(self, width: float = 1.0) -> None:
-        if not width > 0:
-            raise ValueError(f"width is {width!r}; expected a number above 0.")
+        if not is_number(width) or not 0 < width < math.inf:
+            raise ValueError(f"width is {width!r}; expected a finite number above 0.")
         self.width = width
 
     def __call__(self, left: _Array, right: _Array) -> _Array:
@@ -269,6 +273,8 @@ class KernelBall:
     """
 
     def __init__(self, kernel: Kernel | None = None, *, features: FeatureMap | None = None) -> None:
+        if kernel is not None and not callable(kernel):
+            raise TypeError(f"kernel is {kernel!r}; expected a function of two tables of rows.")
         self._kernel = Gaussian() if kernel is None else kernel
         self._features = features
         self._leader = _BallLeader()

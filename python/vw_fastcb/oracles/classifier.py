@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.learner.settings import is_whole
 from vw_fastcb.oracles.features import FeatureMap, table_of
-from vw_fastcb.oracles.protocol import checked_event
+from vw_fastcb.oracles.protocol import checked_event, numbers_of
 
 _CLASSES = np.array([0, 1])
 
@@ -24,7 +25,8 @@ class Classifier:
 
     Probabilities are drawn to 1/2 a little: p counts as (n p + 1) / (n + 2) after n examples. So nothing is ever
     certain, which exploration would never recover from; and as long as a classifier has seen one class alone, its p is
-    the mean loss so far, which makes this Laplace's rule of succession.
+    the mean loss so far, which makes this Laplace's rule of succession. A p that is no number, which naive Bayes gives
+    until its variances are above 0, counts as 1/2.
 
     Args:
         estimator: A classifier that was not fitted yet, with `partial_fit(X, y, classes)` and `predict_proba(X)`. It
@@ -46,13 +48,15 @@ class Classifier:
     """
 
     def __init__(self, estimator: Any, n_actions: int | None = None, *, features: FeatureMap | None = None) -> None:
+        if isinstance(estimator, type):
+            raise TypeError(f"the estimator is the class {estimator.__name__}; expected an object: call the class.")
         missing = [name for name in ("partial_fit", "predict_proba") if not hasattr(estimator, name)]
         if missing:
             raise TypeError(
                 f"{estimator!r} has no {missing[0]}; expected a classifier with partial_fit and predict_proba. One "
                 "that fits whole data sets can be wrapped in an oracle of your own, which keeps the events."
             )
-        if n_actions is not None and (not isinstance(n_actions, (int, np.integer)) or n_actions < 1):
+        if n_actions is not None and (not is_whole(n_actions) or n_actions < 1):
             raise ValueError(f"n_actions is {n_actions!r}; expected a whole number, 1 or larger, or None.")
         self._n_actions = n_actions
         self._features = features
@@ -80,8 +84,9 @@ class Classifier:
         if self._n_actions is None:
             return table_of(context, self._features, self._width)
         row = context if self._features is None else self._features(context)
-        if np.ndim(row) != 1:
-            raise ValueError(f"the context has shape {np.shape(row)}; expected one row of numbers, (d,).")
+        row = numbers_of(row, "the context")
+        if row.ndim != 1:
+            raise ValueError(f"the context has shape {row.shape}; expected one row of numbers, (d,).")
         return table_of([row], None, self._width)
 
 
@@ -90,7 +95,6 @@ class _Model:
 
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
-        self._fitted = False
         # Whatever takes sample_weight is told how much an example counts.
         self._weighs = "sample_weight" in inspect.signature(estimator.partial_fit).parameters
         self._weights = np.zeros(2)  # of the examples of each class
@@ -102,7 +106,9 @@ class _Model:
         if not self._weights.all():
             p = np.full(len(table), self._weights[1] / seen)
         else:
-            p = np.clip(np.asarray(self._estimator.predict_proba(table), dtype=np.float64)[:, 1], 0.0, 1.0)
+            with np.errstate(all="ignore"):
+                p = np.asarray(self._estimator.predict_proba(table), dtype=np.float64)[:, 1]
+            p = np.where(np.isfinite(p), np.clip(p, 0.0, 1.0), 0.5)
         return (seen * p + 1) / (seen + 2)
 
     def learn(self, row: NDArray[np.float64], y: float, weight: float) -> None:
@@ -117,7 +123,8 @@ class _Model:
                 "0 or 1, and weights of 1."
             )
         extra = {"sample_weight": weights[kinds]} if self._weighs else {}
-        # The first time with a copy: if it refuses, there is no half-fitted classifier.
-        estimator = self._estimator if self._fitted else copy.deepcopy(self._estimator)
-        estimator.partial_fit(np.repeat(row, len(kinds), axis=0), kinds, classes=_CLASSES, **extra)
-        self._estimator, self._fitted, self._weights = estimator, True, self._weights + weights
+        # A copy learns: where it raises, there is no half-fitted classifier.
+        estimator = copy.deepcopy(self._estimator)
+        with np.errstate(all="ignore"):
+            estimator.partial_fit(np.repeat(row, len(kinds), axis=0), kinds, classes=_CLASSES, **extra)
+        self._estimator, self._weights = estimator, self._weights + weights

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vw_fastcb.learner.settings import is_whole
-from vw_fastcb.oracles.protocol import checked_event
+from vw_fastcb.oracles.protocol import checked_event, numbers_of
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class FiniteClass:
@@ -27,7 +29,8 @@ class FiniteClass:
 
         sum w_i f_i^y (1 - f_i)^(1 - y) <= (sum w_i f_i)^y (sum w_i (1 - f_i))^(1 - y),
 
-    so the oracle's log loss is at most what the total of the weights loses, and that telescopes.
+    so the oracle's log loss is at most what the total of the weights loses, and that telescopes. In floating point,
+    too: a prediction is rounded towards 1/2, and is 0 or 1 only where all functions that are still in say so.
 
     A function that predicted 0 or 1 and was wrong is out, as long as another is not. Where all have been wrong in that
     way, those stay in that were so least: the limit of predictions that are clipped ever less.
@@ -61,7 +64,7 @@ class FiniteClass:
             self._table: NDArray[np.float64] | None = _losses(functions, "functions").copy()
             self._functions: tuple[Callable[[Any], ArrayLike], ...] = ()
         else:
-            self._table, self._functions = None, tuple(functions)
+            self._table, self._functions = None, tuple(functions) if isinstance(functions, Iterable) else ()
             if not self._functions or not all(callable(one) for one in self._functions):
                 raise TypeError(f"functions are {functions!r}; expected a list of functions, or an array (N, X, A).")
         count = len(self._functions) if self._table is None else len(self._table)
@@ -95,7 +98,7 @@ class FiniteClass:
                     f"the context is {context!r}; expected a whole number from 0 to {self._table.shape[1] - 1}."
                 )
             return self._table[:, int(context)]
-        answers = [np.asarray(one(context), dtype=np.float64) for one in self._functions]
+        answers = [numbers_of(one(context), "what a function returned") for one in self._functions]
         if answers[0].ndim != 1 or len({one.shape for one in answers}) > 1 or not len(answers[0]):
             shapes = sorted({one.shape for one in answers})
             raise ValueError(f"the functions returned arrays of shape {shapes}; expected (A,), the same of all.")
@@ -103,7 +106,18 @@ class FiniteClass:
 
     def predict(self, context: Any) -> NDArray[np.float64]:
         """The weighted mean of what the functions predict, (A,)."""
-        return np.clip(self._weights @ self.forecasts(context), 0.0, 1.0)
+        forecasts = self.forecasts(context)
+        alive = self._disproved == self._disproved.min()
+        loss, none = (self._chance(one, alive) for one in (forecasts, 1 - forecasts))
+        # The smaller of the two is the more precise. Rounded to the nearest, 1 - none could promise more than it says.
+        rest = 1 - none
+        rest = np.where(1 - rest < none, np.nextafter(rest, 0.0), rest)
+        return np.asarray(np.where(loss <= none, loss, rest))
+
+    def _chance(self, forecasts: NDArray[np.float64], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The weighted mean, which is not 0 where a weight vanishes only because it is too small for a float."""
+        least = np.where((forecasts[alive] > 0).any(axis=0), _TINY, 0.0)
+        return np.maximum(self._weights @ forecasts, least)
 
     def learn(self, context: Any, action: int, loss: float, weight: float = 1.0) -> None:
         """Multiplies the weight of each function by exp(-weight * its log loss)."""
@@ -122,7 +136,7 @@ class FiniteClass:
 
 
 def _losses(given: NDArray[Any], what: str) -> NDArray[np.float64]:
-    losses = np.asarray(given, dtype=np.float64)
+    losses = numbers_of(given, what)
     inside = (losses >= 0) & (losses <= 1)
     if not inside.all():
         raise ValueError(f"{what} have the value {losses[~inside][0]}; expected losses in [0, 1].")
@@ -132,7 +146,7 @@ def _losses(given: NDArray[Any], what: str) -> NDArray[np.float64]:
 def _checked_prior(prior: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if prior is None:
         return np.full(count, 1 / count)
-    weights = np.asarray(prior, dtype=np.float64)
+    weights = numbers_of(prior, "prior")
     if weights.shape != (count,) or not np.isfinite(weights).all() or not (weights > 0).all():
         raise ValueError(f"prior is {prior!r}; expected {count} finite numbers above 0, one for each function.")
     return np.asarray(weights / weights.sum())

@@ -42,16 +42,36 @@ def log_loss(predictions: ArrayLike, losses: ArrayLike) -> NDArray[np.float64]:
     Returns:
         The log loss of each, infinite where something happened that was predicted never to happen.
 
+    Raises:
+        ValueError: Numbers outside [0, 1], or shapes that do not fit.
+        TypeError: Something that is no number.
+
     Examples:
         >>> from vw_fastcb import oracles
         >>> oracles.log_loss([0.5, 0.0, 1.0], [1.0, 0.0, 0.5]).round(3)
         array([0.693, 0.   ,   inf])
     """
-    p, y = np.broadcast_arrays(np.asarray(predictions, dtype=np.float64), np.asarray(losses, dtype=np.float64))
+    p, y = np.broadcast_arrays(_in_range(predictions, "predictions"), _in_range(losses, "losses"))
     with np.errstate(divide="ignore", invalid="ignore"):
         happened = np.where(y > 0, -y * np.log(p), 0.0)
         did_not = np.where(y < 1, -(1 - y) * np.log1p(-p), 0.0)
     return happened + did_not + 0.0
+
+
+def numbers_of(given: Any, what: str) -> NDArray[np.float64]:
+    """An array of numbers; raises where it is none."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise TypeError(f"{what} cannot be read as an array of numbers: {problem}") from problem
+
+
+def _in_range(given: ArrayLike, what: str) -> NDArray[np.float64]:
+    numbers = numbers_of(given, f"the {what}")
+    inside = (numbers >= 0) & (numbers <= 1)
+    if not inside.all():
+        raise ValueError(f"the {what} have the value {numbers[~inside].flat[0]}; expected numbers in [0, 1].")
+    return numbers
 
 
 def checked_event(action: Any, n_actions: int, loss: Any, weight: Any) -> tuple[int, float, float]:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vw_fastcb.serve.errors import ApiError, api_error
+from vw_fastcb.serve.hosts import is_named
 from vw_fastcb.serve.metrics import Metrics
 
 # Answered without a token: they tell nothing about the journal, and machines that ask for them have none.
@@ -38,16 +39,25 @@ class Gate:
         app: What answers.
         metrics: What counts.
         tokens: Who knows one of these may ask. Without any, everybody may.
+        names: The names under which others may ask where there is no token; any, if there are none.
         limit: How many requests may be worked on at a time.
         access_log: Where each request is written down, as a line of JSON.
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, *, tokens: Sequence[bytes], limit: int, access_log: IO[str] | None = None
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        *,
+        tokens: Sequence[bytes],
+        names: tuple[str, ...] = (),
+        limit: int,
+        access_log: IO[str] | None = None,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._tokens = list(tokens)
+        self._names = names
         self._limit = limit
         self._access_log = access_log
 
@@ -97,6 +107,8 @@ class Gate:
         elif scope["method"] == "POST" and b"origin" in headers:
             # Every page that a browser on this machine shows could ask. Programs send no Origin, browsers always do.
             raise ApiError(403, "a page in a browser may only ask where a token is needed; start with --token-file.")
+        elif path not in OPEN_PATHS and not is_named(headers, self._names):
+            raise ApiError(403, f"the host is not one of {', '.join(self._names)}; ask under one of these.")
         if self._metrics.in_flight > self._limit and path not in ALWAYS_ANSWERED:
             self._metrics.shed.inc()
             raise ApiError(503, f"{self._limit} requests are being worked on already; ask again a little later.")

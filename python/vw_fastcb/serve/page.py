@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from vw_fastcb.serve.endpoints import Endpoint, Service, received
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.feed import Feed
 from vw_fastcb.serve.gate import HEADERS, Disconnected, respond
+from vw_fastcb.serve.hosts import is_named, local_names
 from vw_fastcb.serve.messages import decoded, decoder
 from vw_fastcb.version import __version__
 
@@ -53,7 +53,6 @@ _STREAM = (
 _JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _SESSION = 12 * 3600  # seconds
 _MOST_FEATURES = 25  # that an explanation lists
-_LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 _Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 _encode = msgspec.json.Encoder().encode
@@ -95,7 +94,7 @@ class Page:
     ) -> None:
         self._service = service
         self._tokens = tuple(tokens)
-        self._names = (*_LOCAL, host) if _is_local(host) else ()
+        self._names = local_names(host)
         self._can_roll_back = bool(tokens) and not is_read_only
         self._scheme = b"https" if is_secure else b"http"
         about = {
@@ -138,7 +137,7 @@ class Page:
         if self._tokens:
             if not self._is_known(headers):
                 raise ApiError(401, "this page needs the token; give it to the page, which keeps a cookie.")
-        elif self._names and _name_of(headers.get(b"host", b"").decode("latin-1")) not in self._names:
+        elif not is_named(headers, self._names):
             # A page from elsewhere whose name was made to lead to this machine.
             raise ApiError(403, f"the host is not one of {', '.join(self._names)}; open the page under one of these.")
 
@@ -259,18 +258,6 @@ async def _gone(receive: Receive) -> None:
             await received(receive)
     except Disconnected:
         pass
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _name_of(host: str) -> str:
-    """The name in a Host header, without the port."""
-    return host[: host.index("]") + 1] if "]" in host else host.partition(":")[0]
 
 
 def _cookie_name(token: bytes) -> bytes:

@@ -28,6 +28,7 @@ from vw_fastcb.serve.connections import Bounds, connections_within, sweep
 from vw_fastcb.serve.endpoints import Service
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import Gate
+from vw_fastcb.serve.hosts import local_names
 from vw_fastcb.serve.metrics import Metrics
 from vw_fastcb.serve.openapi import encoded
 from vw_fastcb.serve.page import Page
@@ -94,7 +95,14 @@ def application(service: Service, options: Options) -> ASGIApp:
         scope["app"] = app  # so that starlette raises what it refuses, instead of answering in its own words
         await router(scope, receive, send)
 
-    return Gate(app, service.metrics, tokens=options.tokens, limit=options.most_requests, access_log=options.access_log)
+    return Gate(
+        app,
+        service.metrics,
+        tokens=options.tokens,
+        names=local_names(options.host),
+        limit=options.most_requests,
+        access_log=options.access_log,
+    )
 
 
 async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:

@@ -59,13 +59,19 @@ def test_results_are_not_imported_over_others(exported):
     assert "already has results. Choose another --out." in printed.words
 
 
+def test_an_export_to_a_folder_that_is_not_there_names_it(exported, tmp_path):
+    printed = fastcb("bakeoff", "export", tmp_path / "no" / "x.parquet", "--out", exported)
+    assert printed.code == 1
+    assert f"there is no folder {tmp_path / 'no'} for x.parquet" in printed.words
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     (tmp_path / "text.parquet").write_text("no table")
     for name, why in (
         ("other", "is not an export of a bake-off; expected a file that `fastcb bakeoff export` wrote"),
         ("text", "cannot be read as Parquet"),
-        ("absent", "cannot be read as Parquet"),
+        ("absent", "there is no file"),
     ):
         printed = fastcb("bakeoff", "import", tmp_path / f"{name}.parquet", "--out", tmp_path / "out")
         assert printed.code == 1

@@ -101,6 +101,18 @@ def test_doubly_robust_intervals_are_narrower_where_the_model_knows():
         assert robust.intervals[name].width < 0.6 * weighted.intervals[name].width
 
 
+def test_doubly_robust_intervals_hold_whatever_the_model_says():
+    rng = np.random.default_rng(20)
+    runs, n, failed, planned = 80, 400, 0, 0
+    for _ in range(runs):
+        rewards, logged, policy, actions = random_log(rng.integers(1 << 30), n=n)
+        truth = (policy * (0.6 / (1 + np.arange(4)))).sum(axis=1).mean()  # of these contexts
+        found = dr(rewards, logged, policy, actions, np.tile(rng.random(4), (n, 1)))
+        failed += truth not in found.intervals["anytime"]
+        planned += truth not in found.intervals["empirical_bernstein"]
+    assert max(failed, planned) <= 0.05 * runs + 2 * math.sqrt(runs * 0.05 * 0.95)
+
+
 def test_replay_keeps_the_events_where_a_policy_agrees_with_uniform_choices():
     rng = np.random.default_rng(5)
     actions = rng.integers(3, size=3000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 
 import numpy as np
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from evaluation.worlds import NAMES, World
-from vw_fastcb import FastCB, Loop, Workspace
+from vw_fastcb import FastCB, Loop, Workspace, evaluation
 from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, open_log, snips
 
 N = 1200
@@ -238,6 +239,15 @@ def test_a_stopped_evaluation_leaves_no_thread(path):
     with pytest.raises(KeyboardInterrupt):
         judged(path, FLAGS, watch=stop)
     assert threading.active_count() == before
+
+
+def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch):
+    for module in ("judging", "policies", "logs", "dsjson"):
+        monkeypatch.delitem(sys.modules, f"vw_fastcb.evaluation.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'vw-fastcb\[evaluate\]'"):
+        evaluation.open_log("log.dsjson", reward_range=(0, 1))
+    assert evaluation.ips([1.0], [0.5], [0.5]).n == 1  # arrays need no extra
 
 
 def test_a_learner_on_arrays_can_be_judged_by_its_pmfs(world):

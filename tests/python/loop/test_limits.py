@@ -1,6 +1,7 @@
 """What docs/loop says of the loop's limits: what is not promised, and what to do about it."""
 
 import json
+import resource
 import shutil
 import sqlite3
 from contextlib import closing
@@ -9,7 +10,7 @@ import pytest
 
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
-from vw_fastcb.loop import JournalRefused
+from vw_fastcb.loop import JournalRefused, LoopError
 from vw_fastcb.loop import replay as replay_module
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
@@ -135,6 +136,27 @@ def test_a_copy_learns_at_once(tmp_path):
             assert copy.status().role == "learner"
             assert copy.status().learned == 10
         assert loop.status().role == "learner"
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(tmp_path):
+    with open_loop(tmp_path) as loop:
+        play(loop, 200)
+        with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
+            loop.copy_to(tmp_path / "nowhere" / "copy.db")
+    backups = tmp_path / "backups"
+    backups.mkdir()
+    with closing(SqliteJournal(tmp_path / "loop.db")) as journal:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        try:
+            with pytest.raises(LoopError, match=r"copy\.db"):
+                journal.copy_to(backups / "copy.db")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert list(backups.iterdir()) == []
+        journal.copy_to(backups / "copy.db")
+    assert [path.name for path in backups.iterdir()] == ["copy.db"]
+    assert replayed(backups / "copy.db").agrees
 
 
 def test_probabilities_of_another_engine_are_compared_within_a_tolerance_and_its_models_not(tmp_path, monkeypatch):

@@ -79,6 +79,19 @@ def test_a_line_counts_once_it_ends(tmp_path):
     assert summary(log, "--model", tmp_path / "m.vw")["learned"] == 2
 
 
+def test_lines_that_were_not_read_are_not_called_unfinished(tmp_path):
+    log = write(tmp_path / "log.dsjson", log_lines(20))
+    stop = threading.Event()
+    with LogLearner(tmp_path / "m.vw") as learner:
+        learner.learn([log], stop)
+        with log.open("a") as file:
+            file.writelines(log_lines(30)[20:])
+        stop.set()
+        learner.learn([log], stop)
+        assert learner.counts.lines < 30
+        assert learner.unfinished() == []
+
+
 def test_an_id_is_learned_once_and_an_unlabelled_line_does_not_use_it_up(tmp_path):
     lines = log_lines(3)
     asked = {key: value for key, value in json.loads(lines[0]).items() if not key.startswith("_label")}

@@ -540,6 +540,36 @@ def test_retention_drops_what_is_old_and_the_loop_goes_on(home):
     assert found.start > 1
 
 
+def test_replay_knows_that_what_was_learned_again_was_erased_later(home):
+    clock = Clock()
+    with open_loop(home, clock=clock, wait="1s") as loop:
+        play(loop, 0, 10)
+        clock.now += 10_000
+        loop.tick()  # all windows are closed
+    with Loop.open(home / "loop.db", bits=17, change=True, relearn=True, clock=clock) as loop:
+        play(loop, 10, 12)
+        loop.erase("e3")
+        play(loop, 12, 14)
+    found = replayed(home / "loop.db")
+    assert found.differences == []
+    assert found.gaps == [(8, 23)]  # from the decision to the checkpoint after it was learned again
+
+
+def test_replay_knows_that_records_were_dropped_before_retention_was_switched_off(home):
+    clock = Clock()
+    with open_loop(home, clock=clock, wait="1s", retention="10s", keep_generations=1) as loop:
+        for start in (0, 10):
+            play(loop, start, start + 10)
+            loop.checkpoint()
+            clock.now += 60_000
+            loop.tick()
+        loop.checkpoint()
+        assert loop._worker.journal.first() > 1
+    with Loop.open(home / "loop.db", retention=None, change=True, keep_generations=1, clock=clock) as loop:
+        play(loop, 20, 22)
+    assert replayed(home / "loop.db").differences == []
+
+
 def test_threads_share_commits_and_nothing_is_lost(home):
     with open_loop(home) as loop:
         problems = []
@@ -649,6 +679,18 @@ def test_wrong_settings_are_refused_and_leave_no_file(home, settings, said):
 def test_a_journal_that_is_not_there_is_made_only_from_actions(home):
     with pytest.raises(FileNotFoundError, match="to make one, give actions"):
         Loop.open(home / "loop.db")
+
+
+def test_what_cannot_be_the_name_of_a_journal_is_refused(tmp_path):
+    for wrong in (None, 5, "", "a\0", "\ud800"):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"the journal is .*; expected the name of a file, or redis://"
+        ):
+            Loop.open(wrong, actions=3)
+    with pytest.raises(TypeError, match=r"clock is 5; expected a function that gives milliseconds"):
+        Loop.open(tmp_path / "loop.db", actions=3, clock=5)
+    with open_loop(tmp_path) as loop, pytest.raises(TypeError, match=r"event_id is 1.5; expected text or a whole num"):
+        loop.decide({}, event_id=1.5)
 
 
 def test_a_journal_needs_a_folder(tmp_path):

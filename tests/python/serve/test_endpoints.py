@@ -236,3 +236,12 @@ def test_the_page_and_the_document_name_every_path(news):
         ]
     )
     assert [path for path in own if path not in page] == []
+
+
+def test_without_a_token_nobody_asks_under_a_name_that_is_not_this_machine_s(news):
+    for path in ("/status", "/model", "/metrics", "/decide"):
+        answer = news.ask("GET", path, headers={"Host": f"evil.example:{news.port}"})
+        assert (answer.status, "evil" in answer.error) == (403, False)
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert news.get("/status", Host=f"{host}:{news.port}").status == 200
+    assert news.get("/health/live", Host="evil.example").status == 200
