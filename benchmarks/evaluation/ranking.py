@@ -187,7 +187,7 @@ def main() -> None:
         "",
         "## Everything",
         "",
-        "| set | events | classes | policy | estimate (SNIPS) | valid, 95% | true | own events | live |",
+        "| set | events | classes | policy | estimate (SNIPS) | valid, 95% | true | effective sample size | live |",
         "|---|---|---|---|---|---|---|---|---|",
         *(
             f"| {name} | {n} | {classes} | {label} | {one.value:.4f} | {one.interval.low:.4f} to "

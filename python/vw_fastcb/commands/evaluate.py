@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from vw_fastcb.commands.terminal import INTERRUPTED, stopping, tell
+from vw_fastcb.commands.terminal import INTERRUPTED, counted, stopping, tell
 from vw_fastcb.evaluation.checks import FALSE_ALARMS, Checked, check
 from vw_fastcb.evaluation.judging import Judged, evaluate
 from vw_fastcb.evaluation.logs import JournalLog, LinesLog, Log, LogError, open_log
@@ -118,13 +118,13 @@ def _watched(log: Log, is_quiet: bool, run: Callable[[Callable[[Log], None]], _T
 
 
 def _need_events(log: Log) -> None:
-    counted = log.counted
-    if counted.events:
+    counts = log.counted
+    if counts.events:
         return
-    if counted.bad:
-        number, reason = counted.reasons[0]
+    if counts.bad:
+        number, reason = counts.reasons[0]
         raise LogError(f"none of the lines of {log.name!r} can be taken. Line {number}: {reason}")
-    raise LogError(f"{log.name!r} has no decision with an outcome ({counted.skipped + counted.others:,} without).")
+    raise LogError(f"{log.name!r} has no decision with an outcome ({counts.skipped + counts.others:,} without).")
 
 
 # What is shown
@@ -160,7 +160,8 @@ def _print(log: Log, found: Sequence[Judged], method: str, level: float) -> None
     other = "gaussian" if method == "dr" else "cressie_read"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("policy", min_width=12, overflow="fold")
-    for title in (noun(log), f"surely ({level:.0%})", f"in the end ({_NAMES[other]})", "own events"):
+    titles = (noun(log), f"valid {level:.0%}\ninterval", f"asymptotic\n({_NAMES[other]})", "effective\nsample size")
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for one in judged:
         estimate = one.estimates[method]
@@ -171,7 +172,7 @@ def _print(log: Log, found: Sequence[Judged], method: str, level: float) -> None
             "{:.4f} to {:.4f}".format(*ends(log, estimate.intervals[other])),
             f"{estimate.effective_n:,.0f}",
         )
-    console.print(escape(f"{log.name}: {log.counted.events:,} events."), soft_wrap=True)
+    console.print(escape(f"{log.name}: {counted(log.counted.events, 'event')}."), soft_wrap=True)
     if judged:
         console.print(table)
     for line in (*_notes(log, found, method), *_comparisons(log, judged, method, level)):
@@ -188,46 +189,48 @@ def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
             yield f"{one.label}: the log cannot tell. {estimate.refused[0].upper()}{estimate.refused[1:]}"
         for warning in estimate.warnings:
             yield f"{one.label}: {warning}"
-    counted = log.counted
-    if counted.bad:
-        number, reason = counted.reasons[0]
-        yield f"{counted.bad:,} lines could not be taken. Line {number}: {reason}"
-    if counted.skipped + counted.others:
-        yield f"{counted.skipped + counted.others:,} decisions have no outcome and do not count."
+    counts = log.counted
+    if counts.bad:
+        number, reason = counts.reasons[0]
+        yield f"{counted(counts.bad, 'line')} could not be taken. Line {number}: {reason}"
+    if counts.skipped + counts.others:
+        without = counts.skipped + counts.others
+        yield f"{counted(without, 'decision')} without an outcome: not counted."
 
 
 def _comparisons(log: Log, judged: Sequence[Judged], method: str, level: float) -> Iterator[str]:
-    """Which policies are surely better than what was logged."""
+    """Which policies are better than what was logged, so that both intervals say so."""
     logged = next((one for one in judged if one.policy.endswith("logged")), None)
     if logged is None:
         return
     base = logged.estimates[method].interval
+    both = f"their {level:.0%} intervals do not overlap, and both hold with {2 * level - 1:.0%} confidence or more"
     for one in judged:
         interval = one.estimates[method].interval
         if interval.low > base.high:
-            yield f"{one.label} is better than what was logged, with {2 * level - 1:.0%} confidence or more."
+            yield f"{one.label} is better than what was logged: {both}."
         elif interval.high < base.low:
-            yield f"{one.label} is worse than what was logged, with {2 * level - 1:.0%} confidence or more."
+            yield f"{one.label} is worse than what was logged: {both}."
 
 
 def _for_programs(log: Log, found: Sequence[Judged], method: str) -> dict[str, Any]:
     """Values are rewards, also where the log has costs: minus the cost."""
-    counted = log.counted
+    counts = log.counted
     return {
         "log": log.name,
         "reward_range": list(log.reward_range),
         "is_minus_cost": log.sign < 0,
         "method": method,
-        "events": counted.events,
-        "without_outcome": counted.skipped + counted.others,
-        "bad_lines": counted.bad,
+        "events": counts.events,
+        "without_outcome": counts.skipped + counts.others,
+        "bad_lines": counts.bad,
         "policies": [one.to_dict() for one in found],
     }
 
 
 def _print_check(log: Log, found: Checked) -> None:
     console = Console(highlight=False, emoji=False)
-    console.print(escape(f"{log.name}: {found.events:,} events."))
+    console.print(escape(f"{log.name}: {counted(found.events, 'event')}."))
     if found.calibration:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for title in ("probability", "played", "expected"):
@@ -243,7 +246,7 @@ def _print_check(log: Log, found: Checked) -> None:
         escape(
             "Nothing is wrong with this log, as far as it can tell."
             if found.is_sound
-            else f"Something is wrong with this log. (Of honest logs, at most {FALSE_ALARMS:.0%} are told so.)"
+            else f"Something is wrong with this log. (At most {FALSE_ALARMS:.0%} of correct logs are flagged.)"
         ),
         soft_wrap=True,
     )

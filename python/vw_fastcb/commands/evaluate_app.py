@@ -14,8 +14,8 @@ _HELP = (  # in one piece, because typer keeps the line breaks of a docstring
     "(a saved model of VW or FastCB), or flags of VW, such as '--cb_explore_adf --fastcb --interactions xa': such a "
     "policy learns on the log, and every event is judged before it is learned. A label may come first: "
     "'new=--cb_explore_adf --fastcb'.\n\n"
-    "The table has an estimate for each, an interval that surely holds (at every n, also where the log's policy has "
-    "learned), and a narrower one that holds in the end. --check looks at the log instead: whether its probabilities "
+    "The table has an estimate for each, a valid interval (it holds at every n, also where the log's policy "
+    "has learned), and a narrower, asymptotic one. --check looks at the log instead: whether its probabilities "
     "agree with what was played, ids, missing outcomes, drift."
 )
 

@@ -52,7 +52,7 @@ def save_picture(log: Log, found: Sequence[Judged], method: str, path: Path) -> 
         fontweight="bold",
         color=_INK,
     )
-    words = f"Broad: surely within, {level:.0%}, at every n. Narrow: asymptotic. Dot: the estimate."
+    words = f"Broad: valid at every n, {level:.0%}. Narrow: asymptotic. Dot: the estimate."
     figure.text(0.03, 1 - 0.72 / height, words, fontsize=10.5, color=_QUIET)
     with new_file(path) as draft:
         figure.savefig(draft, format="png", dpi=160)

@@ -34,7 +34,9 @@ def list_experiments(as_json: Json = False) -> None:
 @app.command(help="Run experiments: pictures and tables in a folder, and a page about all of them.")
 def run(  # noqa: PLR0917, typer gives them by name
     names: Annotated[list[str], typer.Argument(metavar="NAME...|all", help="Which ones; `fastcb lab list` says.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the results; made where it is not there.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder for the results; made where it is not there.")
+    ] = Path("fastcb-lab"),
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write the page.", show_default="DIR/lab.md")
     ] = None,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping, tell
+from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, counted, stopping, tell
 from vw_fastcb.loop.journal import Journal, Lease, LoopError
 from vw_fastcb.loop.log_learning import ENDINGS, BadLine, LogLearner, files_of
 from vw_fastcb.loop.reading import existing_journal, watched
@@ -193,7 +193,7 @@ def learn_logs(
                     learner.commit_if_due()
                     watch()
             except BadLine as problem:
-                tell(f"fastcb learn: {problem} Lines before it are learned. Mend it and run the same command again.")
+                tell(f"fastcb learn: {problem} Lines before it are learned. Correct it and run the same command again.")
                 code = 1
             finally:
                 learner.commit()
@@ -211,7 +211,8 @@ def learn_logs(
 
 def _line_words(learner: LogLearner) -> str:
     counts = learner.counts
-    return f"{counts.lines:,} lines of {learner.n_files:,} files, {counts.learned:,} events learned, {counts.bad:,} bad"
+    lines, files = counted(counts.lines, "line"), counted(learner.n_files, "file")
+    return f"{lines} of {files}, {counted(counts.learned, 'event')} learned, {counts.bad:,} bad"
 
 
 def _log_summary(learner: LogLearner) -> dict[str, Any]:

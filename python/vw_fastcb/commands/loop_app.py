@@ -174,8 +174,8 @@ _SERVE_HELP = (
     "/health/ready and /openapi.json; a live page for browsers; and the calls of Azure Personalizer's clients.\n\n"
     "A journal that is not there is made from the settings, or from a TOML file with settings of the same names. What "
     "is acknowledged is on disk. The process learns unless another one does; with --no-learn it only decides.\n\n"
-    "Ctrl-C or SIGTERM end it in good order: requests that wait are answered, a checkpoint is made. A second signal "
-    "ends it at once."
+    "Ctrl-C or SIGTERM shut it down cleanly: it finishes pending requests and saves a checkpoint. A second signal ends "
+    "it at once."
 )
 
 
@@ -198,21 +198,26 @@ def serve(  # noqa: PLR0917, typer gives them by name
         bool, typer.Option("--take-over", help="Take learning over from a process that still does it.")
     ] = False,
     settings_file: Annotated[
-        Path | None, typer.Option("--settings", help="A TOML file with settings of the loop; options go first.")
+        Path | None,
+        typer.Option("--settings", help="A TOML file with settings of the loop. Command-line options take precedence."),
     ] = None,
     change: Annotated[
-        bool, typer.Option("--change", help="Let settings that differ take the place of the journal's.")
+        bool, typer.Option("--change", help="Replace the journal's settings by those that differ.")
     ] = False,
     relearn: Annotated[
         bool | None,
-        typer.Option("--relearn/--afresh", help="With --change, where it means other weights.", show_default=False),
+        typer.Option(
+            "--relearn/--afresh",
+            help="With --change, if the new settings invalidate the model: relearn the journal, or start empty.",
+            show_default=False,
+        ),
     ] = None,
     checkpoint_every: Annotated[
         str, typer.Option(metavar="TIME", help="Time between two checkpoints, such as 10s or 1min.")
     ] = "10s",
     keep_generations: Annotated[int, typer.Option(min=1, help="How many checkpoints are kept, to go back to.")] = 5,
     limit_concurrency: Annotated[
-        int, typer.Option(min=1, help="Requests that are worked on at a time; more are refused with 503.")
+        int, typer.Option(min=1, help="Concurrent requests; more are refused with 503.")
     ] = 256,
     max_connections: Annotated[int, typer.Option(min=1, help="Connections; more are refused with 503.")] = 1024,
     max_body: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The longest body of a request.")] = 1_048_576,
@@ -224,11 +229,9 @@ def serve(  # noqa: PLR0917, typer gives them by name
         float, typer.Option(min=1, metavar="SECONDS", help="How long requests have to end when the server stops.")
     ] = 10.0,
     access_log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write each request down as a line of JSON; - for stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Log each request as a line of JSON; - for stdout.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Say as JSON, a line each, that it has started, what it warns of, its end.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print start, warnings and shutdown as JSON lines.")] = False,
 ) -> None:
     """Serves a journal."""
     from vw_fastcb.commands.serve import read_settings, run_serve  # noqa: PLC0415
@@ -283,7 +286,7 @@ def watch(
     journal: Annotated[str, typer.Argument(help="A journal of the loop.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8081,
     opens: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Say as JSON, a line each, that it has started.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print start and warnings as JSON lines.")] = False,
 ) -> None:
     """Shows a journal."""
     from vw_fastcb.commands.serve import run_watch  # noqa: PLC0415

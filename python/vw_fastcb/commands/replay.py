@@ -9,6 +9,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from vw_fastcb.commands.terminal import counted
 from vw_fastcb.loop.journal import Journal
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.replay import Replay, replay
@@ -48,12 +49,13 @@ def _to_read(path: str) -> Journal:
 def _sentences(found: Replay) -> list[str]:
     start = "the first record" if found.start == 1 else f"the checkpoint after record {found.start:,}"
     lines = [
-        f"Replayed {found.records:,} records from {start} on: {found.learned:,} events learned.",
+        f"Replayed {counted(found.records, 'record')} from {start} on: {counted(found.learned, 'event')} learned.",
         *(
             f"Records {first:,} to {last:,} could not be replayed: features of an event among them were erased."
             for first, last in found.gaps
         ),
-        f"Probabilities: {found.decisions:,} decisions computed again, {found.exact:,} of them compared bit for bit"
+        f"Probabilities: {counted(found.decisions, 'decision')} computed again, "
+        f"{found.exact:,} of them compared bit for bit"
         + (
             f", the others within 1e-5 (largest difference {found.largest:.1e})"
             if found.exact < found.decisions
@@ -64,7 +66,7 @@ def _sentences(found: Replay) -> list[str]:
             if found.unchecked
             else "."
         ),
-        f"Models: {found.generations} checkpoints compared. In the end: {found.sha256 or 'nothing learned'}",
+        f"Models: {counted(found.generations, 'checkpoint')} compared. In the end: {found.sha256 or 'nothing learned'}",
     ]
     if found.differences:
         return [*lines, "The first difference:", *(f"  {one}" for one in found.differences)]

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from vw_fastcb.commands.terminal import tell
-from vw_fastcb.loop import Loop
+from vw_fastcb.commands.terminal import counted, tell, words_of
+from vw_fastcb.loop import Loop, SettingsDiffer
 from vw_fastcb.loop.settings import setting_names
 from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
 
@@ -34,7 +34,7 @@ def run_serve(
     stop = Stop()
     with stop.on_signals(), _messages(as_json), _opened(access_log) as log:
         listener = listen(options)
-        with listener, Loop.open(journal, **settings, **opening) as loop:
+        with listener, _opened_loop(journal, **settings, **opening) as loop:
             url = address_of(listener, options)
 
             def started() -> None:
@@ -42,20 +42,41 @@ def run_serve(
                 if as_json:
                     _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal, "role": role})
                 else:
-                    tell(f"Serving {journal} on {url} ({role}). Stop it with Ctrl-C or SIGTERM.")
+                    tell(f"Serving {journal} on {url} ({role}). Press Ctrl-C to stop.")
 
             try:
                 serve(loop, listener, replace(options, access_log=log, journal=journal), stop, started)
             finally:
                 if stop.asked.is_set() and not as_json:
-                    tell("Stopping: no new requests; those that wait are answered.")
+                    tell("Stopping: finishing pending requests, taking no new ones.")
             status = loop.status()
     said = {"position": status.position, "learned": status.learned, "role": status.role}
     if as_json:
         _print({"event": "stopped", **said})
     else:
-        tell(f"Stopped. {status.position:,} records, {status.learned:,} events learned; everything is saved.")
+        records, events = counted(status.position, "record"), counted(status.learned, "event")
+        tell(f"Stopped. {records}, {events} learned; everything is saved.")
     return 0
+
+
+_AS_OPTIONS = {
+    "set change=True": "add --change",
+    "set relearn=True": "add --relearn",
+    "or relearn=False": "or --afresh",
+    "give actions": "give --actions",
+    "or None where": "or none where",
+}
+
+
+def _opened_loop(journal: str, **given: Any) -> Loop:
+    """The loop. What is wrong is said with the names of options, not with those of Python's arguments."""
+    try:
+        return Loop.open(journal, **given)
+    except (SettingsDiffer, FileNotFoundError) as problem:
+        words = words_of(problem)
+        for argument, option in _AS_OPTIONS.items():
+            words = words.replace(argument, option)
+        raise RuntimeError(words) from problem
 
 
 def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
@@ -71,7 +92,7 @@ def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
             if as_json:
                 _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal})
             else:
-                tell(f"{journal} is to be seen on {url}/ . Stop it with Ctrl-C.")
+                tell(f"Showing {journal} at {url}/ Press Ctrl-C to stop.")
             if opens:
                 webbrowser.open(url)
 

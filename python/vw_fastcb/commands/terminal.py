@@ -39,6 +39,11 @@ def words_of(problem: BaseException) -> str:
     return str(problem) or type(problem).__name__
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 event" or "2 events"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def tell(text: str) -> None:
     """Prints a line on the error stream."""
     Console(stderr=True).print(escape(text), highlight=False, soft_wrap=True)

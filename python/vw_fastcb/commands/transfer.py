@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping, tell
+from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, counted, stopping, tell
 from vw_fastcb.loop.exporting import STDOUT, Exported, export
 from vw_fastcb.loop.importing import Import, Imported, first_model, settings_for
 from vw_fastcb.loop.outcomes import position_of
@@ -65,15 +65,17 @@ def _export_words(made: Exported, written: Mapping[str, Path | None]) -> str:
     lines = []
     if written["dsjson"] is not None or written["parquet"] is not None:
         said = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in sorted(made.decisions.items()))
-        lines.append(f"{made.decisions.total():,} decisions up to record {made.until:,}: {said or 'none'}.")
+        lines.append(f"{counted(made.decisions.total(), 'decision')} up to record {made.until:,}: {said or 'none'}.")
     if written["dsjson"] not in (None, STDOUT):
-        note = "" if made.is_same_model else " (another model: the fixed actions become features)"
-        lines.append(f"{written['dsjson']}: {made.lines:,} lines, as they were learned. To learn them with VW{note}:")
+        note = "" if made.is_same_model else " (a different model: the fixed actions become features)"
+        lines.append(
+            f"{written['dsjson']}: {counted(made.lines, 'line')}, as they were learned. To learn them with VW{note}:"
+        )
         lines.append(f"  vw-fastcb {made.flags} -d {shlex.quote(str(written['dsjson']))}")
     if written["parquet"] is not None:
-        lines.append(f"{written['parquet']}: {made.rows:,} rows, one for each decision.")
+        lines.append(f"{written['parquet']}: {counted(made.rows, 'row')}, one for each decision.")
     if written["model"] is not None:
-        lines.append(f"{written['model']}: {made.events:,} events learned, SHA-256 {made.sha256}.")
+        lines.append(f"{written['model']}: {counted(made.events, 'event')} learned, SHA-256 {made.sha256}.")
     if made.unknown:
         lines.append(f"{made.unknown:,} decisions are left out: the settings they were made with are not kept.")
     return "\n".join(lines)

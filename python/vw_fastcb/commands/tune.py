@@ -211,7 +211,7 @@ def _of_table(source: Source) -> tuple[dict[str, Any], Evidence, str]:
     if source.given:
         raise ValueError(f"a table has right answers; leave --{next(iter(source.given)).replace('_', '-')} out.")
     try:
-        data = load_file(path, path.parent, source.target)
+        data = load_file(path, path.parent, source.target, name=source.path)
     except BrokenDataset as problem:
         raise ValueError(str(problem)) from problem
     params = {**DEFAULTS, "n_actions": data.n_classes}

@@ -7,8 +7,8 @@
 >>> rewards = (rng.random(10_000) < np.where(actions == 1, 0.3, 0.2)).astype(float)
 >>> always_1 = np.tile([0.0, 1.0], (10_000, 1))
 >>> found = evaluation.ips(rewards, np.full((10_000, 2), 0.5), always_1, actions)
->>> print(f"{found.value:.3f}, surely from {found.interval.low:.3f} to {found.interval.high:.3f}")
-0.301, surely from 0.274 to 0.333
+>>> print(f"{found.value:.3f}, 95% interval {found.interval.low:.3f} to {found.interval.high:.3f}")
+0.301, 95% interval 0.274 to 0.333
 """
 
 import importlib as _importlib

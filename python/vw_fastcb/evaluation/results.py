@@ -42,7 +42,7 @@ class Estimate:
         method: "ips", "snips", "dr" or "replay".
         value: The estimate: what the policy would have earned per event. NaN where the log cannot answer.
         n: How many events there were.
-        effective_n: To how many events of the policy's own they amount.
+        effective_n: How many events collected by the policy itself they are worth.
         largest_weight: The largest weight that one event had.
         intervals: By name: "anytime" and "empirical_bernstein" are valid, "gaussian" and "cressie_read" asymptotic.
         warnings: What to know before the estimate is trusted.

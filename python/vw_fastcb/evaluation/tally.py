@@ -139,10 +139,13 @@ def _judged(sums: Sums, uncovered: float) -> tuple[tuple[str, ...], str | None]:
             f"the policy plays actions that the log never plays in {unseen:.0%} of the events. Nothing is known of "
             "what they earn."
         )
+    is_short = sums.effective_n > n / 2  # the log is what lacks, not what the policy has in common with it
     if sums.effective_n < _FEW:
+        if is_short:
+            return (), f"the log has only {n:,} {'event' if n == 1 else 'events'}."
         return (), (
-            f"the {n:,} events amount to only {sums.effective_n:.1f} of the policy's own (the largest weight is "
-            f"{sums.largest:,.3g}). It plays what the log hardly ever played."
+            f"these {n:,} events are worth about {sums.effective_n:.1f} collected by the policy itself (the largest "
+            f"weight is {sums.largest:,.3g}). It plays what the log hardly ever played."
         )
     warnings = []
     if unseen > 0.001:
@@ -151,7 +154,8 @@ def _judged(sums: Sums, uncovered: float) -> tuple[tuple[str, ...], str | None]:
             "them as the lowest reward."
         )
     if sums.effective_n < _SCARCE:
-        warnings.append(f"The {n:,} events amount to only {sums.effective_n:.0f} of the policy's own.")
+        worth = f"These {n:,} events are worth about {sums.effective_n:.0f} collected by the policy itself."
+        warnings.append(f"The log has only {n:,} events." if is_short else worth)
     if sums.largest > 0.1 * sums.w:
         warnings.append(f"One event has {sums.largest / sums.w:.0%} of all the weight.")
     mean, expected = sums.w / n, 1.0 - unseen

@@ -65,8 +65,9 @@ class Changes:
             f"{self.rounds // 2:,} of {self.rounds:,} rounds another one is. "
             "The theory is about a fixed truth; this is what happens when it is not. FastCB with the second-order "
             f"oracle pays {self.after(0).mean():.3f} per round after the change, "
-            f"because it has learned to be sure. With `--fastcb_memory {self.memory}`, under which an event counts "
-            f"about a third after {self.memory} others, it pays {self.after(self.memory).mean():.3f}. "
+            f"because it has learned to be sure. With `--fastcb_memory {self.memory}`, under which an event's weight "
+            f"falls to about a third (1/e) after {self.memory} more events, "
+            f"it pays {self.after(self.memory).mean():.3f}. "
             f"Where nothing changes, that memory costs {self.price(self.memory).mean():.3f} per round more "
             f"(standard error {standard_error(self.price(self.memory)):.4f}). {more}".strip()
         )

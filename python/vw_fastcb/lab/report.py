@@ -148,7 +148,7 @@ def write_page(sections: Sequence[Section], page: Path, out: Path, seed: int, qu
         "# The theory lab\n",
         "*When you need this:* you want to see what the FastCB paper proves, on the code that ships, or to put a "
         "picture of it into a talk.\n",
-        f"`fastcb lab list` names the experiments, and `fastcb lab run all --out lab{flags}` makes this page, the "
+        f"`fastcb lab list` names the experiments, and `fastcb lab run all{flags}` makes this page, the "
         f"pictures and the tables from nothing. It took {minutes:.1f} minutes of processor time here. "
         "Every number in the text below comes from that run. Each experiment states what the theory says must be seen, "
         "and whether it was. Each can swap one ingredient (the allocation, the loss, the memory); "

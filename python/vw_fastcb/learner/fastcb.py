@@ -417,7 +417,7 @@ class FastCB:
         Raises:
             ValueError: As `decide`.
             TypeError: As `decide`.
-            RuntimeError: A flag such as `--nn` makes more of features than a sum.
+            RuntimeError: A flag such as `--nn` transforms features, so that predictions are no sums.
 
         Examples:
             >>> from vw_fastcb import FastCB
@@ -447,7 +447,7 @@ class FastCB:
             Weights by name, with `to_frame()` and `plot()`.
 
         Raises:
-            RuntimeError: A flag such as `--nn` makes more of features than a sum.
+            RuntimeError: A flag such as `--nn` transforms features, so that predictions are no sums.
         """
         self._refuse_closed()
         engine = self._engine or Engine.start(self._settings(), contexts, action_features)
@@ -666,8 +666,8 @@ class FastCB:
             probabilities: With which it was drawn, (n,).
             action_features: As `predict_proba`.
             exclude: Actions that could not be drawn in the log, as `predict_proba`.
-            n_orders: With `targets`: how many orders of the rows choose. As many others confirm.
-            seed: Of orders, draws and replays.
+            n_orders: With `targets`: number of row orders used for choosing. As many others confirm.
+            seed: Seed for row orders, draws and replays.
             n_jobs: How many threads, -1 for all cores. The result does not depend on it.
 
         Returns:

@@ -41,6 +41,11 @@ class Simulation:
     noun: str = "cost"
     action_names: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        runs, rounds = self.values.shape
+        mean = f", mean {self.noun} {self.values.mean():.4g}" if self.values.size else ""
+        return f"Simulation({runs:,} {'run' if runs == 1 else 'runs'} of {rounds:,} rounds{mean})"
+
     @property
     def costs(self) -> NDArray[np.float64]:
         """The values of a learner of costs."""

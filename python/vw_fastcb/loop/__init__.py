@@ -19,6 +19,7 @@ from vw_fastcb.loop.journal import (
     LoopError,
     SettingsDiffer,
     UnknownEvent,
+    UnknownGeneration,
 )
 from vw_fastcb.loop.loop import Loop
 
@@ -38,4 +39,5 @@ __all__ = [
     "SettingsDiffer",
     "Status",
     "UnknownEvent",
+    "UnknownGeneration",
 ]

@@ -19,11 +19,17 @@ class Conflict(LoopError, ValueError):
     """An id was used before, with other content."""
 
 
-class UnknownEvent(LoopError, KeyError):
-    """There is no such event, or not any more."""
-
+class _Unknown(LoopError, KeyError):
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""  # KeyError would show it in quotation marks
+
+
+class UnknownEvent(_Unknown):
+    """There is no such event, or not any more."""
+
+
+class UnknownGeneration(_Unknown):
+    """There is no such generation, or not any more."""
 
 
 class SettingsDiffer(LoopError, ValueError):

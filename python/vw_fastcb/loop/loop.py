@@ -146,8 +146,8 @@ class Loop:
             seed: Of the draws, which depend on it and on the event id; made at random for a new journal.
             vw_args: See `FastCB`.
             change: Whether settings that differ are to take the place of the journal's.
-            relearn: Where a changed setting means other weights: True learns the journal again under it, False begins
-                afresh.
+            relearn: If a changed setting invalidates the model: True learns the journal again under it, False starts
+                empty.
             learn: Whether this process may learn.
             take_over: Whether it takes learning over from a process that still holds the lease.
             lease: How long another process waits before it takes over from one that does not answer.
@@ -395,9 +395,9 @@ class Loop:
             generation: One that is kept; see `generations`.
 
         Raises:
-            UnknownEvent: It is not kept.
+            UnknownGeneration: It is not kept.
             Conflict: Another process has just changed the settings.
-            SettingsDiffer: It was learned under settings that mean other weights.
+            SettingsDiffer: It was learned under settings that invalidate its model.
         """
         self._check_open()
         kept = {one.generation: one for one in self.generations()}
@@ -687,8 +687,8 @@ def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: boo
     if others:
         if relearn is None:
             raise SettingsDiffer(
-                f"{said}. Changing {', '.join(others)} means other weights: set relearn=True to learn the journal "
-                "again, or relearn=False to begin afresh."
+                f"{said}. Changing {', '.join(others)} invalidates the model: set relearn=True to learn the journal "
+                "again, or relearn=False to start empty."
             )
         body["relearn_from"] = journal.first() if relearn else 0
     return Draft("settings", body=body, expected=position)

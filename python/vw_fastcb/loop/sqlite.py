@@ -35,6 +35,7 @@ from vw_fastcb.loop.journal import (
     NewCheckpoint,
     Task,
     UnknownEvent,
+    UnknownGeneration,
     Written,
     check_same,
     check_same_reward,
@@ -351,7 +352,9 @@ class SqliteJournal:
         kept = {one.generation: one for one in _checkpoints(self._db)}
         wanted = kept.get(draft.body["generation"])
         if wanted is None:
-            raise UnknownEvent(f"generation {draft.body['generation']} is not kept; expected one of {sorted(kept)}.")
+            raise UnknownGeneration(
+                f"generation {draft.body['generation']} is not kept; expected one of {sorted(kept)}."
+            )
         draft.body |= {"position": wanted.position, "sha256": wanted.sha256}
 
     def abandon(self) -> None:

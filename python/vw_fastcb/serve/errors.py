@@ -6,7 +6,7 @@ import logging
 
 import msgspec
 
-from vw_fastcb.loop.journal import Conflict, JournalFull, LoopError, UnknownEvent
+from vw_fastcb.loop.journal import Conflict, JournalFull, LoopError, UnknownEvent, UnknownGeneration
 
 _log = logging.getLogger("vw_fastcb.serve")
 
@@ -47,6 +47,7 @@ PERSONALIZER_CODES = {
 _MEANINGS: tuple[tuple[type[Exception], int, str], ...] = (
     (Conflict, 409, ""),
     (UnknownEvent, 404, ""),
+    (UnknownGeneration, 404, ""),
     (JournalFull, 503, " Nothing of the request was stored; ask again."),
     (LoopError, 503, " Ask again with the same ids."),
     (ValueError, 400, ""),

@@ -21,7 +21,7 @@ from vw_fastcb.loop.learner import is_sound
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import ACTIONS, LoopSettings
 
-MOST_ACTIONS = 32  # that are told apart; all further ones are one
+MOST_ACTIONS = 32  # that are told apart; the rest are grouped together
 MOST_BUCKETS = 240  # of time; where there would be more, two become one
 LEVEL = 0.95
 

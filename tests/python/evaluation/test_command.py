@@ -30,7 +30,10 @@ def test_the_table_has_a_row_per_policy_and_says_who_is_better(path, tmp_path):
     words = ("--policy", "logged", "--policy", FLAGS, "--policy", "constant:weather", "--picture", picture)
     said = run(path, "--reward-range", 0, 1, *words).stdout
     assert "1,500 events" in said
-    assert "new is better than what was logged, with 90% confidence or more." in said
+    assert (
+        "new is better than what was logged: their 95% intervals do not overlap, and both hold with 90% confidence or more."
+        in said
+    )
     assert "Not judged: constant:weather" in said
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -32,7 +32,7 @@ from typing import Any
 from loop import reference
 from loop.redis_server import RedisServer
 from loop.support import journal_at
-from vw_fastcb.loop import Conflict, Fenced, JournalUnreachable, Loop, UnknownEvent, sqlite
+from vw_fastcb.loop import Conflict, Fenced, JournalUnreachable, Loop, UnknownGeneration, sqlite
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.redis import checkpoints as redis_checkpoints
 
@@ -175,7 +175,7 @@ class Member:
         kept = loop.generations()
         if kept:
             # Dropped, or the settings changed, meanwhile; or it is durable, and another process saves.
-            with suppress(UnknownEvent, Conflict, Fenced):
+            with suppress(UnknownGeneration, Conflict, Fenced):
                 loop.rollback(dice.choice(kept).generation)
 
     def _report(self, loop: Loop, _: int) -> None:

@@ -17,6 +17,7 @@ from vw_fastcb.loop import (
     LoopError,
     SettingsDiffer,
     UnknownEvent,
+    UnknownGeneration,
 )
 from vw_fastcb.loop.model import sha256
 from vw_fastcb.loop.replay import replay
@@ -281,7 +282,7 @@ def test_a_rollback_goes_back_to_a_generation_and_does_not_learn_again(home):
         assert loop.status().learned == 30
         loop.reward("waiting", 1)
         assert loop.status().learned == 31
-        with pytest.raises(UnknownEvent, match="generation 99 is not kept; expected one of"):
+        with pytest.raises(UnknownGeneration, match="generation 99 is not kept; expected one of"):
             loop.rollback(99)
         after = loop.model().to_bytes()
     with Loop.open(home / "loop.db", clock=clock) as loop:
@@ -443,7 +444,7 @@ def test_where_actions_cannot_be_added_the_journal_is_learned_again(home):
     with open_loop(home, vw_args="--nn 2") as loop:
         play(loop, 0, 20)
     path = home / "loop.db"
-    with pytest.raises(SettingsDiffer, match="Changing actions means other weights"):
+    with pytest.raises(SettingsDiffer, match="Changing actions invalidates the model"):
         Loop.open(path, actions=[*ACTIONS, "weather"], change=True)
     with Loop.open(path, actions=[*ACTIONS, "weather"], change=True, relearn=True) as loop:
         assert loop.status().learned == 20

@@ -38,9 +38,9 @@ def folder(path: str | Path, target: str | None = None) -> list[Entry]:
     ]
 
 
-def load_file(path: Path, root: Path, target: str | None) -> Dataset:
+def load_file(path: Path, root: Path, target: str | None, name: str | None = None) -> Dataset:
     """Reads one file. Whatever is wrong with it, the exception is a BrokenDataset that names it."""
-    name = f"{root.resolve().name}/{path.relative_to(root).as_posix()}"
+    name = name or f"{root.resolve().name}/{path.relative_to(root).as_posix()}"
     ending = suffix(path)
     if ending is None:
         raise BrokenDataset(f"{name}: {path} ends in none of {', '.join(READERS)}.")

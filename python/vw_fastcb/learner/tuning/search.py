@@ -90,7 +90,7 @@ class _Search:
             self.changes |= tried[best - 1]
         verdict = (
             f"{words_of(tried[best - 1])} looked best; on the other half its {unit} is {_difference(gain, interval)}"
-            f"{_conclusion(adopted, costlier)}"
+            f"{_conclusion(gain, adopted, costlier)}"
         )
         return Stage(stage, unit, trials, tried[best - 1], gain, interval, adopted, verdict)
 
@@ -159,9 +159,11 @@ def _difference(gain: float, interval: tuple[float, float]) -> str:
     return f"lower by {gain:.4f} [{interval[0]:.4f}, {interval[1]:.4f}]"
 
 
-def _conclusion(adopted: bool, costlier: bool) -> str:
+def _conclusion(gain: float, adopted: bool, costlier: bool) -> str:
     if adopted:
         return ". Taken."
+    if gain <= 0:
+        return ". The default is kept."
     if costlier:
         return ", but the log says that its decisions would cost more. The default is kept."
     return ": not enough to tell it from luck. The default is kept."

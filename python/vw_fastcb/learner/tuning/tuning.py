@@ -112,8 +112,8 @@ class Tuning:
 
 
 def words_of(changes: Mapping[str, Any]) -> str:
-    """Parameters as one would write them; "as before" for none."""
-    return ", ".join(f"{name}={value!r}" for name, value in changes.items()) or "as before"
+    """Parameters as one would write them; "current settings" for none."""
+    return ", ".join(f"{name}={value!r}" for name, value in changes.items()) or "current settings"
 
 
 def short_words_of(changes: Mapping[str, Any]) -> str:
@@ -127,4 +127,4 @@ def short_words_of(changes: Mapping[str, Any]) -> str:
         words.append(f"products {', '.join(changes['interactions']) or 'none'}")
     if "objective" in changes:
         words.append(f"objective {changes['objective']}")
-    return "; ".join(words) or "as before"
+    return "; ".join(words) or "current settings"

@@ -20,6 +20,7 @@ from vw_fastcb.loop.journal import (
     LoopError,
     Task,
     UnknownEvent,
+    UnknownGeneration,
     Written,
     check_same,
     check_same_reward,
@@ -245,6 +246,6 @@ def _placed(draft: Draft, outcome: list[Any]) -> tuple[Record, bool]:
         case [b"unkept", kept]:
             generation = (draft.body or {}).get("generation")
             numbers = sorted(int(one) for one in kept)
-            raise UnknownEvent(f"generation {generation} is not kept; expected one of {numbers}.")
+            raise UnknownGeneration(f"generation {generation} is not kept; expected one of {numbers}.")
         case _:
             raise Fenced("only the process that learns writes ticks.")

@@ -366,7 +366,7 @@ function rewardChart(frame, order) {
   $("reward-note").textContent =
     `The line is the mean ${noun} of what was played since ${state.live.since ? moment.format(state.live.since.time) : "the start"}` +
     `, with an interval that holds at all times at once. ${noun === "cost" ? "Lower is better. " : ""}` +
-    `An outcome counts when its wait (${wait}) is over or its ${noun} is there` +
+    `An outcome counts when it and all before it are final, at the latest when its wait (${wait}) is over` +
     `${fallback === null || fallback === undefined ? `; decisions without a ${noun} do not count` : ""}. ` +
     `Dots are the means of ${span(state.live.width)} each, hollow while outcomes are pending` +
     `${fallback === null || fallback === undefined ? "" : ` and counted as ${fallback}`}.`;
@@ -644,7 +644,7 @@ function explained(told) {
     line(`predicted ${told.noun}`, plain(shown.map((a) => value(told.predictions[a])))),
     line("probability when it was drawn", plain(shown.map((a) => share.format(told.pmf[a])))),
   );
-  const caption = `How much each feature adds to the predicted ${told.noun}, for the action that was played and ${shown.length > 2 ? "the best others" : "the best other one"}, with the model of now`;
+  const caption = `How much each feature adds to the predicted ${told.noun}, for the action that was played and ${shown.length > 2 ? "the best others" : "the best other one"}, according to the current model`;
   const context = Array.isArray(told.context) ? told.context.join(", ") : Object.entries(told.context).map(([name, one]) => `${name} = ${one}`).join(", ");
   return [
     element("p", { class: "facts" }, `${moment.format(told.time)}. Played: ${told.actions[told.action]}, with probability ${share.format(told.pmf[told.action])}.`),
