@@ -1,4 +1,5 @@
 #include "register.h"
+#include "strict/vw_messages.h"
 
 #include "vw/common/vw_exception.h"
 
@@ -19,7 +20,7 @@ void register_errors()
         }
         catch (const VW::vw_exception& e)
         {
-          const std::string text = e.what();
+          const std::string text = explained(e.what());
           const auto message = py::reinterpret_steal<py::object>(
               PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
           PyErr_SetObject(PyExc_RuntimeError, message.ptr());

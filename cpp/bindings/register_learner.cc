@@ -203,6 +203,7 @@ void learn(shared_learner& self, const encoded_rows& contexts, const encoded_row
           learner.learn(events.contexts, events.actions, i, static_cast<uint32_t>(action[i]), cost[i], weight[i]);
         }
       });
+  self.remember(contexts, actions);  // here, where no Ctrl-C can come in between
 }
 
 constexpr size_t ROUNDS_INSIDE = 1000;  // a fork that waits for the lock is let in between

@@ -5,6 +5,7 @@
 #include "strict/bad_event.h"
 #include "strict/checked_writer.h"
 #include "strict/event_reader.h"
+#include "strict/vw_messages.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/options_cli.h"
@@ -171,13 +172,9 @@ int run_command_line(const std::vector<std::string>& arguments)
   {
     std::cerr << "vw-fastcb: " << e.what() << '\n';  // VW logs to stdout, where predictions may go
   }
-  catch (const VW::vw_exception& e)
-  {
-    logger.err_critical("vw-fastcb ({}:{}): {}", e.filename(), e.line_number(), e.what());
-  }
   catch (const std::exception& e)
   {
-    logger.err_critical("vw-fastcb: {}", e.what());
+    logger.err_critical("vw-fastcb: {}", explained(e.what()));
   }
   catch (...)
   {

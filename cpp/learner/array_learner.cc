@@ -50,7 +50,7 @@ std::shared_ptr<VW::workspace> make_workspace(
 uint32_t fixed_actions_of(VW::workspace& all)
 {
   if (!all.options->was_supplied("fastcb")) { THROW("the model was not made by --fastcb; expected one that was."); }
-  for (const char* flag : {"affix", "spelling", "redefine", "dictionary"})
+  for (const char* flag : {"affix", "spelling", "ngram", "skips", "redefine", "dictionary"})
   {
     if (all.options->was_supplied(flag))
     {

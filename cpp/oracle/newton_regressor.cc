@@ -20,6 +20,8 @@ namespace
 constexpr double PRIOR_OF_REST = 4.;
 constexpr double LEAST_CURVATURE = 1e-3;
 
+constexpr double MOST_WEIGHT = 1e6;  // of one event: with more, rounding would be all that is left of the others
+
 // What gd keeps of a feature.
 enum number
 {
@@ -34,6 +36,25 @@ float initial_of(const VW::example& ec)
 }
 
 double sigmoid(double logit) { return 1. / (1. + std::exp(-logit)); }
+
+double weight_of(const VW::example& ec) { return std::min(MOST_WEIGHT, double{ec.weight}); }
+
+// Where a heavy event moves a prediction: logit' = logit - weight * variance * (sigmoid(logit') - outcome), solved by
+// bisection. A single Newton step goes by the curvature at the old prediction, and with such a weight far too far.
+double prediction_after(double logit, double variance, double weight, double outcome)
+{
+  const double farthest = logit - weight * variance * (sigmoid(logit) - outcome);
+  double low = std::min(logit, farthest);
+  double high = std::max(logit, farthest);
+  constexpr int HALVINGS = 100;
+  for (int i = 0; i < HALVINGS; ++i)
+  {
+    const double middle = .5 * (low + high);
+    const bool too_high = middle - logit + weight * variance * (sigmoid(middle) - outcome) > 0.;
+    (too_high ? high : low) = middle;
+  }
+  return sigmoid(.5 * (low + high));
+}
 
 float finite(double number)
 {
@@ -235,7 +256,7 @@ void newton_regressor::learn_every_slot(VW::example& ec, size_t step, const std:
 
 void newton_regressor::see_and_standardise(VW::example& ec, bool just_now)
 {
-  const double weight = ec.weight;
+  const double weight = weight_of(ec);
   const bool admits_nothing = _rest.empty() || _block.is_full();
   if (just_now && admits_nothing) { _row.swap(_raw_row); }
   else { read(ec, /*admits=*/true); }
@@ -247,12 +268,14 @@ void newton_regressor::see_and_standardise(VW::example& ec, bool just_now)
 
 void newton_regressor::step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome)
 {
-  const double weight = ec.weight;
+  const double weight = weight_of(ec);
+  const bool heavy = weight > 1.;
   const double variance = _block.variance(slot, _row) + rest_of_variance(slot, step);
-  const double predicted = sigmoid(initial_of(ec) + _block.score(slot, _row) + rest_of_score(slot, step));
+  const double logit = initial_of(ec) + _block.score(slot, _row) + rest_of_score(slot, step);
+  const double predicted = heavy ? prediction_after(logit, variance, weight, outcome) : sigmoid(logit);
   const double curvature = std::max(LEAST_CURVATURE, predicted * (1. - predicted));
   const double gain = 1. / (1. / weight + curvature * variance);
-  const double by = gain * (predicted - double{outcome});
+  const double by = (heavy ? weight : gain) * (predicted - double{outcome});
   _block.step(slot, by, gain * curvature);
   rest_of_step(slot, step, by, weight * curvature);
 }

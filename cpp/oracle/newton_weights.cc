@@ -97,7 +97,10 @@ double newton_weights::variance(const double* row)
   {
     store(direction + i, load(&_variances[i]) * load(row + i));
   }
-  return std::max(0., dot(direction, row, _direction.size()));
+  const double sum = dot(direction, row, _direction.size());
+  if (sum > 0.) { return sum; }
+  std::fill(_direction.begin(), _direction.end(), 0.);  // nothing but rounding, along which a step may go anywhere
+  return 0.;
 }
 
 void newton_weights::step(double by, double shrinkage)

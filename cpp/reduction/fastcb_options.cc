@@ -17,7 +17,7 @@ namespace vw_fastcb
 {
 namespace
 {
-constexpr uint32_t MOST_CAPACITY = 4096;  // 128 MB for each action
+constexpr int64_t MOST_CAPACITY = 4096;  // 128 MB for each action
 
 template <typename T>
 bool supplied_as(options_i& options, const char* name, const T& value)
@@ -77,7 +77,7 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .default_value("gd")
               .one_of({"gd", "newton"})
               .help("Who predicts costs: VW's own gradient descent, or a second-order learner that needs no step size, "
-                    "scales features itself, and learns faster where there are up to some hundred of them"))
+                    "scales features itself, and learns faster"))
       .add(make_option("fastcb_capacity", _capacity)
               .keep()
               .default_value(64)
@@ -182,7 +182,12 @@ void fastcb_options::check_values(const options_i& options) const
   for (const char* flag : {"gamma_scale", "gamma_exponent"})
   {
     require(!epochs() || !options.was_supplied(flag),
-        std::string("--") + flag + " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
+        options.was_supplied("initial_regressor")
+            ? std::string("--fastcb_gamma epochs and --") + flag +
+                  " exclude each other, and the model that -i names keeps one of them: its schedule of gamma cannot be "
+                  "changed. Leave the other one out."
+            : std::string("--") + flag +
+                  " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
   }
   require(!epochs() || !for_both(),
       "--fastcb_gamma epochs follows the learner's loss or its reward, not both. Give --fastcb_objective loss or "
@@ -195,8 +200,9 @@ void fastcb_options::check_values(const options_i& options) const
   require(!epochs() || second_order() || _regret > 0.f,
       "--fastcb_gamma epochs needs a bound on the regressor's regret, and none is known for VW's own. Add "
       "--fastcb_regret with yours, or --fastcb_oracle newton.");
-  require(_capacity <= MOST_CAPACITY, "--fastcb_capacity is " + std::to_string(_capacity) + "; it must be at most " +
-                                          std::to_string(MOST_CAPACITY) + ".");
+  require(_capacity >= 0 && _capacity <= MOST_CAPACITY, "--fastcb_capacity is " + std::to_string(_capacity) +
+                                                            "; it must be a whole number from 0 to " +
+                                                            std::to_string(MOST_CAPACITY) + ".");
   require(std::isfinite(_memory) && (_memory == 0.f || _memory >= 1.f),
       "--fastcb_memory is " + number(_memory) +
           "; it must be a finite number of events, 1 or more, or 0 to forget "

@@ -4,6 +4,7 @@
 #include "vw/config/option_group_definition.h"
 #include "vw/core/vw_fwd.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -25,7 +26,7 @@ struct fastcb_options
   bool second_order() const { return _oracle == "newton"; }
   bool epochs() const { return _gamma == "epochs"; }
   double regret() const { return _regret; }
-  uint32_t capacity() const { return _capacity; }
+  size_t capacity() const { return static_cast<size_t>(_capacity); }
   double memory() const { return _memory; }
 
   // The flags, declared as VW expects. The two front doors share all but their own flag.
@@ -57,7 +58,7 @@ private:
   std::string _gamma;
   float _regret = 0.f;
   std::string _oracle;
-  uint32_t _capacity = 0;
+  int64_t _capacity = 0;
   float _memory = 0.f;
   std::string _bad_events;
   std::string _cb_type;

@@ -38,7 +38,12 @@ std::string target_of_links(const std::string& path)
 void check_model_path(const std::string& path)
 {
   std::error_code unknown;
-  if (path.empty() || !fs::exists(path, unknown)) { return; }
+  const bool is_there = fs::exists(path, unknown);
+  if (unknown == std::errc::too_many_symbolic_link_levels)
+  {
+    THROW(complaint(path) << ": it is a link that leads back to itself. Remove it, or give another name.");
+  }
+  if (path.empty() || !is_there) { return; }
   if (fs::is_directory(path, unknown)) { THROW(complaint(path) << ": it is a folder. Give the name of a file."); }
   if (!fs::is_regular_file(path, unknown))
   {
@@ -46,7 +51,9 @@ void check_model_path(const std::string& path)
   }
 }
 
-model_file::model_file(const std::string& path, bool strict) : _path(strict ? target_of_links(path) : path)
+model_file::model_file(const std::string& path, bool strict)
+    : _path(strict ? target_of_links(path) : path)
+    , _strict(strict)
 {
   if (strict) { check_model_path(_path); }
   _temporary = fmt::format("{}.{:08x}.writing", _path, std::random_device()());
@@ -74,6 +81,12 @@ std::unique_ptr<VW::io::writer> model_file::open()
     THROW(complaint(_path) << ": " << reason << ".");
   }
   _is_written = true;
+  if (_strict)
+  {
+    std::error_code unknown;  // not an error: some file systems have no modes
+    const auto before = fs::status(_path, unknown);
+    if (fs::exists(before)) { fs::permissions(_temporary, before.permissions(), unknown); }
+  }
   return std::make_unique<checked_writer>(std::move(writer), complaint(_path));
 }
 

@@ -15,7 +15,8 @@ void check_model_path(const std::string& path);
 class model_file
 {
 public:
-  // `strict` follows links and refuses anything but a regular file, like check_model_path. Stock VW does neither.
+  // `strict` follows links, refuses anything but a regular file, like check_model_path, and keeps the mode of a file
+  // that is there. Stock VW does none of it.
   model_file(const std::string& path, bool strict);
 
   // Removes the temporary file unless `replace` was called.
@@ -30,6 +31,7 @@ public:
 
 private:
   std::string _path;
+  bool _strict;
   std::string _temporary;  // a new name per save: several processes may save to one path
   bool _is_written = false;
 };

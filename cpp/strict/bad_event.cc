@@ -23,6 +23,27 @@ constexpr translation KNOWN[] = {
     {"NOT HANDLED", "an array of features contains something else than numbers and objects. Give one of these."},
 };
 
+// From "JSON parser error at PLACE: REASON. Handler: SURPRISE State: NAME"; the surprise is often missing.
+std::string problem_with_json(const std::string& text)
+{
+  constexpr const char* BEFORE_PLACE = "JSON parser error at ";
+  constexpr const char* BEFORE_SURPRISE = ". Handler: ";
+  const auto after_place = text.find(": ");
+  const auto after_reason = text.find(BEFORE_SURPRISE);
+  const auto end = text.rfind("State: ");
+  if (text.rfind(BEFORE_PLACE, 0) != 0 || after_reason == std::string::npos || end == std::string::npos)
+  {
+    return text;
+  }
+  const auto from = std::strlen(BEFORE_PLACE);
+  const auto place = text.substr(from, after_place - from);
+  auto reason = text.substr(after_place + 2, after_reason - after_place - 2);
+  const auto surprise = after_reason + std::strlen(BEFORE_SURPRISE);
+  if (end > surprise) { reason = text.substr(surprise, end - surprise); }
+  while (!reason.empty() && (reason.back() == ' ' || reason.back() == '.')) { reason.pop_back(); }
+  return "VW cannot read its JSON after character " + place + ": " + reason + ". Correct the value there";
+}
+
 bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 }  // namespace
 
@@ -45,7 +66,7 @@ std::string as_problem(const std::exception& thrown)
     return "bad event: the line cannot be read after " + text.substr(malformed + std::strlen("expected after : ")) +
            ". Expected a space, a bar, or the end of the line there. A value is one number after one colon.";
   }
-  return "bad event: " + text + ".";
+  return "bad event: " + problem_with_json(text) + ".";
 }
 
 std::string quoted(VW::string_view text, size_t most_shown)

@@ -187,6 +187,9 @@ void refuse_flags_of_gd(const options_i& options)
                                              ": it has no step size and nothing else of VW's gradient descent, and "
                                              "counts each event once. Leave one of the two out.");
   }
+  require(!options.was_supplied("noconstant"),
+      "--fastcb_oracle newton cannot be combined with --noconstant: it takes the mean from each feature, which amounts "
+      "to a constant. Leave one of the two out.");
 }
 
 void refuse_orphans(const options_i& options)

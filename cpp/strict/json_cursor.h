@@ -47,6 +47,7 @@ public:
         if (but_features) { plain_features(); }
         if (peek() != '"') { fail("a name in quotes"); }
         const key name = string();
+        _name = name.text;
         if (!take(':')) { fail("a colon"); }
         on_member(name);
       } while (another('}'));
@@ -64,7 +65,7 @@ public:
       do {
         ++at;
       } while (is(TEXT, at));
-      if (at[0] != '"' || at[1] != ':' || !is(DIGIT, at + 2)) { return; }
+      if (at[0] != '"' || at[1] != ':' || !is(DIGIT, at + 2) || has_needless_zero(at + 2)) { return; }
       at += 2;
       do {
         ++at;
@@ -119,7 +120,7 @@ public:
       if (*_at != '\\') { fail("a closing quote"); }
       has_escapes = true;
       ++_at;  // an escaped character may be a quote, but not the end of the text
-      if (!is(TEXT) && *_at != '"' && *_at != '\\') { fail("an escaped character"); }
+      if (std::strchr("\"\\/bfnrtu", *_at) == nullptr || *_at == '\0') { fail("one of \"\\/bfnrtu after a backslash"); }
       if (std::strncmp(_at, "u0000", 5) == 0)
       {
         refuse("a name or a text contains a zero character, \\u0000, and VW reads nothing after it. Remove it.");
@@ -136,6 +137,7 @@ public:
   {
     const char* const start = _at;
     if (*_at == '-') { ++_at; }
+    if (has_needless_zero(_at)) { fail("a number without zeros before it"); }
     digits();
     if (*_at == '.')
     {
@@ -173,8 +175,9 @@ public:
   {
     const auto rest = VW::string_view(_at, static_cast<size_t>(_at < _end ? _end - _at : 0));
     const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
-    refuse(
-        fmt::format("it is not valid JSON. Expected {} at character {}, found {}.", expected, _at - _begin + 1, found));
+    const auto after = _name.empty() ? std::string() : ", after the name " + quoted(_name);
+    refuse(fmt::format(
+        "it is not valid JSON. Expected {} at character {}, found {}{}.", expected, _at - _begin + 1, found, after));
   }
 
 private:
@@ -198,6 +201,7 @@ private:
 
   static bool is(uint8_t kind, const char* at) { return (KINDS[static_cast<unsigned char>(*at)] & kind) != 0; }
   bool is(uint8_t kind) const { return is(kind, _at); }
+  static bool has_needless_zero(const char* digits) { return digits[0] == '0' && is(DIGIT, digits + 1); }
 
   void enter(char bracket, const char* what)
   {
@@ -235,6 +239,7 @@ private:
   const char* const _begin;
   const char* _at;
   const char* const _end;
+  VW::string_view _name;  // the last one that was read, but for plain features
   int _depth = 0;
 };
 }  // namespace vw_fastcb

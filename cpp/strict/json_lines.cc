@@ -91,6 +91,10 @@ private:
           {
             refuse("its actions are not inside a context, \"c\". Use --json for events that are not log entries.");
           }
+          else if (is(key, "EventId") && _at.peek() != '"' && _at.peek() != 'n')
+          {
+            refuse("its EventId is not text. Write it in quotes.");
+          }
           else if (key.substr(0, 6) == "_label") { event_label(key, /*after_context=*/_has_context); }
           else { _at.value(); }
         });

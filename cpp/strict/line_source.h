@@ -44,6 +44,7 @@ public:
       if (!fill(input)) { break; }
     }
     if (_from == _to) { return false; }
+    _buffer[_to] = '\n';  // an earlier line may lie here, and VW would read on in its digits
     give(line, length, _to);
     return true;
   }

@@ -1,6 +1,7 @@
 """The second-order oracle in a few lines of numpy, to compare with."""
 
 import numpy as np
+import scipy.optimize
 
 
 class NewtonReference:
@@ -41,6 +42,12 @@ class NewtonReference:
         q = self.predict(row)[action]
         h = max(q * (1 - q), 1e-3)
         v = self.covariance[action] @ z
+        if weight > 1:  # where the pull of the outcome and that of all before are even
+            logit = scipy.optimize.brentq(
+                lambda s: s - z @ self.weights[action] + weight * (z @ v) * (1 / (1 + np.exp(-s)) - cost), -50, 50
+            )
+            q = 1 / (1 + np.exp(-logit))
+            h = max(q * (1 - q), 1e-3)
         gain = 1 / (1 / weight + h * (z @ v))
-        self.weights[action] -= gain * (q - cost) * v
+        self.weights[action] -= (weight if weight > 1 else gain) * (q - cost) * v
         self.covariance[action] -= gain * h * np.outer(v, v)

@@ -33,8 +33,8 @@ JSON_LABELS = [
     ({"Cost": 1.5}, f"cost 1.5.*{COSTS}"),
     ({"Cost": -0.5}, f"cost -0.5.*{COSTS}"),
     ({"Cost": 2}, f"cost 2.*{COSTS}"),
-    ({"Cost": "abc"}, "JSON parser error.*Cost"),
-    ({"Cost": ""}, "JSON parser error.*Cost"),
+    ({"Cost": "abc"}, "VW cannot read its JSON after character.*Cost"),
+    ({"Cost": ""}, "VW cannot read its JSON after character.*Cost"),
     ({"Probability": 0}, f"probability 0.*{PROBABILITIES}"),
     ({"Probability": -0.2}, f"probability -0.2.*{PROBABILITIES}"),
     ({"Probability": -1}, f"probability -1.*{PROBABILITIES}"),
@@ -140,6 +140,24 @@ def test_malformed_dsjson_is_refused_in_python(line: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("form", [ADF_JSON, FIXED_JSON], ids=["adf", "fixed"])
 def test_malformed_json_is_refused_in_python(form: Format, line: str, tmp_path: Path) -> None:
     check_refusal(form.flags, form.good, form.asked, line, "not valid JSON|_multi", tmp_path)
+
+
+WRONG_WORDS = {
+    "zeros before a number": ('"x": 1', '"x": 01', r"Expected a number without zeros .* after the name 'x'"),
+    "zeros before a cost": ('"_label_cost": ', '"_label_cost": 0', r"zeros .* after the name '_label_cost'"),
+    "an escape in a name": ('"x": 1', r'"x\q": 1', r'one of "\\/bfnrtu after a backslash at character \d+, found'),
+    "a number as the id": ('"EventId": "e"', '"EventId": 5', "its EventId is not text. Write it in quotes"),
+    "a list as the id": ('"EventId": "e"', '"EventId": ["e"]', "its EventId is not text. Write it in quotes"),
+    "a huge number": ('"x": 1', '"x": 1e999', r"VW cannot read its JSON after character \d+: Number too big"),
+    "half a character": ('"x": 1', r'"x": "\ud800"', r"after character \d+: The surrogate pair in string is invalid"),
+}
+
+
+@pytest.mark.parametrize(("good", "bad", "message"), WRONG_WORDS.values(), ids=WRONG_WORDS)
+def test_what_json_does_not_allow_is_refused_in_plain_words(good: str, bad: str, message: str, tmp_path: Path) -> None:
+    line = dsjson().replace(good, bad, 1)
+    assert line != dsjson()
+    check_refusal("--cb_explore_adf --dsjson", dsjson(), DSJSON_ASKED, line, message, tmp_path)
 
 
 def test_a_decision_log_without_the_ids_of_the_actions_is_learned(tmp_path: Path) -> None:

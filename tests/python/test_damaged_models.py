@@ -68,7 +68,7 @@ def model(models: dict[str, Model], request: pytest.FixtureRequest) -> Model:
 def assert_refused_by_the_program(path: Path, data: Path, *flags: str) -> None:
     result = run("-i", path, "-t", "-d", data, *flags)
     assert result.returncode == 1, f"exit code {result.returncode}: {result.stdout}{result.stderr}"
-    assert re.search(rf"\[critical\] vw-fastcb .*({PROBLEM})", result.stdout + result.stderr)
+    assert re.search(rf"\[critical\] vw-fastcb: .*({PROBLEM})", result.stdout + result.stderr)
 
 
 # VW's own words for a file that it cannot read, our sentences, and flags that contradict the model.

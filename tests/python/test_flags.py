@@ -181,6 +181,30 @@ def test_what_the_weights_of_a_saved_model_mean_cannot_be_changed(flags, tmp_pat
     trained("--cb_explore_adf").save(str(model))
     message = refused("-i", model, *flags.split(), "--no_stdin")
     assert flags.split()[0].lstrip("-") in message
+    assert "the model that -i names has the second value, which cannot be changed" in message
+
+
+def test_the_schedule_of_gamma_of_a_saved_model_cannot_be_changed(tmp_path):
+    for name, flags in (("power", ""), ("epochs", " --fastcb_gamma epochs")):
+        trained("--cb_explore_adf", f"--fastcb_oracle newton{flags}").save(str(tmp_path / name))
+    said = refused("-i", tmp_path / "power", "--fastcb_gamma", "epochs", "--no_stdin")
+    assert "its schedule of gamma cannot be changed" in said
+    said = refused("-i", tmp_path / "epochs", "--gamma_scale", 3, "--no_stdin")
+    assert "its schedule of gamma cannot be changed" in said
+    said = refused("-i", tmp_path / "epochs", "--fastcb_gamma", "power", "--no_stdin")
+    assert "'power' vs 'epochs'. The flag was given twice, or the model" in said
+
+
+def test_another_oracle_than_that_of_a_saved_model_is_refused_in_one_sentence(tmp_path):
+    trained("--cb_explore_adf").save(str(tmp_path / "model"))
+    said = refused("-i", tmp_path / "model", "--fastcb_oracle", "newton", "--no_stdin")
+    assert said.strip().endswith("not with --fastcb_oracle newton. Leave that flag out.")
+    assert "vw-fastcb: the model could not be loaded: the model was made with VW's own regressor" in said
+
+
+def test_a_negative_capacity_is_shown_as_it_was_given():
+    said = refused("--cb_explore", 2, "--fastcb", "--fastcb_oracle", "newton", "--fastcb_capacity", -1, "--no_stdin")
+    assert "--fastcb_capacity is -1; it must be a whole number from 0 to 4096." in said
 
 
 # Promise 1: log loss, for a new model and a loaded one, and under -t.

@@ -90,7 +90,7 @@ def test_rewards_adapt_to_whichever_is_smaller_and_costs_to_small_losses_unless_
         assert np.abs(pmfs["loss"] - pmfs["reward"]).max() > 0.01
         learners[None].save(tmp_path / "model")
         assert FastCB.load(tmp_path / "model").get_params() == {
-            **learners[None].get_params(),
+            **{**learners[None].get_params(), "objective": meant, "oracle": "newton"},
             **{"bits": 18, "gamma_scale": 50.0, "gamma_exponent": 0.4, "interactions": ()},
         }
 
@@ -147,6 +147,7 @@ def test_a_saved_model_goes_on_here_and_on_the_command_line(rng, tmp_path):
     expected = bandit.predict_proba(contexts)
     np.testing.assert_array_equal(loaded.predict_proba(contexts), expected)
     said = {**bandit.get_params(), "gamma_exponent": 0.5, "interactions": (), "bits": 18}
+    said |= {"oracle": "gd", "objective": "loss"}
     assert loaded.get_params() == said
     log = write(tmp_path / "log", (text("x", row) + "\n" for row in contexts))
     ok("-i", tmp_path / "model", "-t", "-d", log, "-p", tmp_path / "pmfs")

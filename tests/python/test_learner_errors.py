@@ -169,7 +169,14 @@ BAD_ONE = {
     ),
     "weight": (
         lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=-1.0),
-        "sample_weight is .*-1.*; expected 1 finite numbers",
+        r"sample_weight is -1\.0; expected one finite number, 0 or larger",
+    ),
+    "weights": (lambda b: b.learn(b.decide(ROW), 0.5, sample_weight=[1]), r"sample_weight is \[1\]; expected one"),
+    "costs": (lambda b: b.learn(b.decide(ROW), np.array([0.5])), r"cost is array\(\[0\.5\]\); expected one number"),
+    "no path": (lambda b: b.save(None), "the path is None; expected the name of a file"),
+    "a path that cannot be": (
+        lambda b: b.save("a\ud800.vw"),
+        r"the path is 'a\\ud800.vw'; expected the name of a file",
     ),
     "weight nan": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=np.nan), "sample_weight is .*nan.*; expected"),
     "weight infinite": (lambda b: b.learn_event(ROW, 0, 0.5, sample_weight=1e39), "sample_weight is .*; expected"),
@@ -245,6 +252,11 @@ def test_a_decision_of_another_kind_of_learner_is_refused(taught, other):
     ):
         taught.learn(decision, 0.5)
     assert state(taught) == before
+
+
+def test_a_decision_that_is_not_there_is_an_error_that_says_so(taught):
+    with pytest.raises(IndexError, match="there is no decision 2; expected a number below 2"):
+        taught.decide_many([ROW, ROW])[2]
 
 
 def test_flags_that_vw_refuses_are_errors_that_say_why():

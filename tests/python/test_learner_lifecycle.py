@@ -198,3 +198,22 @@ def test_a_copy_keeps_its_columns():
     twin = pickle.loads(pickle.dumps(taught()))
     with pytest.raises(ValueError, match="have 3 columns; expected 6, as before"):
         twin.decide(np.ones(3))
+
+
+def test_ctrl_c_in_a_long_call_comes_when_all_of_it_is_learned():
+    contexts = np.random.default_rng(0).random((20_000, 40))
+    events = (contexts, np.zeros(20_000, dtype=int), contexts[:, 0])
+    bandit, undisturbed = FastCB(2, seed=1), FastCB(2, seed=1).partial_fit(*events)
+
+    def learn_and_wait():
+        threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        bandit.partial_fit(*events)
+        signal.pause()  # where learning was faster
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            learn_and_wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert bandit.to_bytes() == undisturbed.to_bytes()  # which also says what columns there are

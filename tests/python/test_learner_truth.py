@@ -770,7 +770,7 @@ HASH_ALL = [lambda rows: rows, scipy.sparse.csr_matrix, lambda rows: [dict(enume
 @pytest.mark.parametrize("form", HASH_ALL)
 def test_every_form_is_read_alike_with_hash_all(form):
     rows = np.random.default_rng(0).random((50, 6)).astype(np.float32)
-    first, other = (FastCB(3, vw_args="--hash all --ngram x2") for _ in range(2))
+    first, other = (FastCB(3, vw_args="--hash all") for _ in range(2))
     first.partial_fit(pd.DataFrame(rows), [0, 1] * 25, [0, 1] * 25)
     other.partial_fit(form(rows), [0, 1] * 25, [0, 1] * 25)
     np.testing.assert_array_equal(other.predict_proba(form(rows)), first.predict_proba(pd.DataFrame(rows)))

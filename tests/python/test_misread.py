@@ -271,7 +271,7 @@ def test_an_error_is_not_among_the_predictions(tmp_path: Path) -> None:
     assert "bad event" not in done.stdout
 
 
-@pytest.mark.parametrize("flag", ["--affix +1x", "--spelling x", "--redefine y:=x"])
+@pytest.mark.parametrize("flag", ["--affix +1x", "--spelling x", "--redefine y:=x", "--ngram 2", "--ngram 2 --skips 1"])
 def test_arrays_refuse_flags_that_are_about_words(flag: str) -> None:
     with pytest.raises((RuntimeError, ValueError), match="arrays have none"):
         FastCB(3, vw_args=flag).decide([1.0, 2.0])

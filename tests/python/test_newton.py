@@ -87,7 +87,7 @@ def test_actions_with_features_give_one_answer_and_decisions_keep_all_of_them(rn
 
 
 @pytest.mark.parametrize("door", ["--cb_explore 3", "--cb_explore_adf -q xa"])
-@pytest.mark.parametrize("extra", ["", "--fastcb_capacity 2", "--fastcb_memory 50", "--noconstant"])
+@pytest.mark.parametrize("extra", ["", "--fastcb_capacity 2", "--fastcb_memory 50"])
 def test_a_model_that_is_saved_and_loaded_goes_on_to_the_last_bit(rng, tmp_path, door, extra):
     def learn(vw, i):
         row = i * np.array([1, 37, 1001, 5]) % 17
@@ -154,6 +154,69 @@ def test_odd_columns_do_no_harm(columns, memory, rounds):
     result = bandit.simulate(rows[played], right[played])
     assert result.costs[0, -1000:].mean() < 0.1
     assert np.isfinite(result.probabilities).all()
+
+
+NO_NUMBERS = [b"\0\0\0\0\0\0" + end for end in (b"\xf8\x7f", b"\xf8\xff", b"\xf0\x7f", b"\xf0\xff")]  # nan, inf
+
+
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 200), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("memory", [0, 5, 20, 1000])
+@pytest.mark.parametrize("capacity", [2, 64])
+def test_events_of_any_weight_pull_predictions_towards_their_outcomes(capacity, memory, seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(24, 6)) * 10.0 ** rng.uniform(-3, 3, 6)
+        rows[:, 1], rows[:, 2], rows[:, 3] = rows[:, 0], rows[:, 0] - 2 * rows[:, 4], 7
+        weights = 10.0 ** rng.choice([-3, 0, 1, 6, 17, 38.4], 24)
+        outcomes = rng.choice([0.0, 1.0, 0.3], 24)
+        bandit = FastCB(1, oracle="newton", bits=10, vw_args=f"--fastcb_memory {memory} --fastcb_capacity {capacity}")
+        for row, weight, outcome in zip(rows, weights, outcomes, strict=True):
+            before = bandit.to_bytes()
+            predicted = []
+            for other in (0.0, outcome, 1.0):
+                twin = FastCB.from_bytes(before)
+                twin.learn_event(row, 0, other, sample_weight=weight)
+                predicted.append(twin.predict_cost([row])[0, 0])
+            assert (np.diff(predicted) > -1e-6).all()  # not so where a step goes the wrong way
+            bandit.learn_event(row, 0, outcome, sample_weight=weight)
+            assert (
+                bandit.to_bytes() == FastCB.from_bytes(before).partial_fit([row], [0], [outcome], [weight]).to_bytes()
+            )
+        assert np.isfinite(bandit.predict_cost(rows)).all()
+        assert not any(pattern in bandit.to_bytes() for pattern in NO_NUMBERS)
+
+
+def test_a_heavy_event_is_believed_and_not_overdone():
+    bandit = FastCB(2, oracle="newton")
+    bandit.learn_event([2.0], 1, 1.0)
+    for weight in (1e18, 3e38):
+        bandit.learn_event([2.0], 1, 0.0, sample_weight=weight)
+        assert bandit.predict_cost([[2.0]])[0, 1] < 0.01
+    bandit.learn_event([2.0], 1, 0.7, sample_weight=3e38)
+    assert 0.01 < bandit.predict_cost([[2.0]])[0, 1] < 0.7
+
+
+HEAVY = [  # the first two columns are equal
+    ([0.00754, 0.00754, -65.8, 0.00517, 0.0393], 0.0, 1e6),
+    ([-0.0113, -0.0113, -22.9, 0.0042, -1.89], 1.0, 1e6),
+    ([-0.0101, -0.0101, -20.9, -0.0015, 4.6], 0.0, 1.0),
+    ([0.00405, 0.00405, 45.6, 0.00335, -8.63], 0.0, 1.0),
+    ([-0.0104, -0.0104, 35.1, 0.00251, 3.86], 1.0, 1e6),
+    ([-0.00345, -0.00345, 45.4, 0.000297, 2.97], 1.0, 1e6),
+    ([0.0148, 0.0148, 26.4, -0.00116, 4.22], 0.0, 1e6),
+    ([-0.0447, -0.0447, 28.1, 0.00442, 3.61], 0.0, 1e6),
+]
+
+
+@pytest.mark.parametrize("memory", [0, 20])
+def test_means_and_deviations_that_move_do_not_undo_a_heavy_event(memory):
+    bandit = FastCB(1, oracle="newton", vw_args=f"--fastcb_memory {memory}")
+    for row, outcome, weight in HEAVY:
+        before = bandit.predict_cost([row])[0, 0]
+        bandit.learn_event(row, 0, outcome, sample_weight=weight)
+        after = bandit.predict_cost([row])[0, 0]
+        assert abs(after - outcome) <= abs(before - outcome)
+        assert weight == 1 or abs(after - outcome) < 0.01
 
 
 def test_sparse_words_beyond_the_block_are_learned():
@@ -254,7 +317,11 @@ def test_more_actions_keep_what_was_learned(rng):
 
 
 @pytest.mark.parametrize(
-    "flags", ["-l 1", "--power_t 0", "--sgd", "--l2 0.1", "--coin", "--nn 3", "--passes 2 -c", "--fastcb_memory 0.5"]
+    "flags",
+    [
+        *("-l 1", "--power_t 0", "--sgd", "--l2 0.1", "--coin", "--nn 3", "--passes 2 -c", "--fastcb_memory 0.5"),
+        "--noconstant",
+    ],
 )
 def test_flags_that_do_not_apply_are_refused(flags):
     with pytest.raises(RuntimeError, match=r"newton|fastcb_memory"):
@@ -270,6 +337,7 @@ def test_a_step_size_or_a_flag_of_vws_learner_chooses_gd():
     assert FastCB(2)._settings().oracle == "newton"
     assert FastCB(2, learning_rate=1)._settings().oracle == "gd"
     assert FastCB(2, vw_args="--coin")._settings().oracle == "gd"
+    assert FastCB(2, vw_args="--noconstant")._settings().oracle == "gd"
     assert FastCB(2, oracle="gd")._settings().learning_rate == 0.5
     with pytest.raises(ValueError, match="learning_rate is 2, and oracle='newton' has no step size"):
         FastCB(2, oracle="newton", learning_rate=2).decide([1.0])

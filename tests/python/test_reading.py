@@ -44,6 +44,19 @@ def test_the_same_events_are_read(door: str, way: str, tmp_path: Path) -> None:
     assert learned(door, data, tmp_path, *(["--onethread"] if way == "one thread" else [])) == expected
 
 
+LAST_NUMBERS = {  # what follows them in the reader's buffer, left there by what came before, would go on as a number
+    "adf": "10:1:0.5 |a p:2\n|a q:3\n\n0:0.5:0.5 |a p:1\n|a q:1",
+    "fixed": "1:0.71:0.5 |u \n1:0.86:0.5 |u 23:1 37:1",
+}
+
+
+@pytest.mark.parametrize("door", LAST_NUMBERS)
+def test_a_number_ends_where_the_input_ends(door: str, tmp_path: Path) -> None:
+    text, oracle = LAST_NUMBERS[door], ("--fastcb_oracle", "newton")
+    expected = learned(door, write(tmp_path / "ended", [f"{text}\n"]), tmp_path, *oracle)
+    assert learned(door, write(tmp_path / "open", [text]), tmp_path, *oracle) == expected
+
+
 @pytest.mark.parametrize("door", ["adf", "fixed"])
 def test_a_line_may_be_longer_than_any_buffer(door: str, tmp_path: Path) -> None:
     wide = " ".join(f"w{i}:0.5" for i in range(40_000))

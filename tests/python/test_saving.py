@@ -88,6 +88,24 @@ def test_a_link_stays_a_link(save: Save, there: bool, tmp_path: Path) -> None:
 
 
 @EACH_WAY
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o400])
+def test_a_file_that_is_replaced_keeps_its_mode(save: Save, mode: int, tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    (tmp_path / "model").chmod(mode)
+    save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_mode & 0o777 == mode
+
+
+@EACH_WAY
+def test_a_link_to_itself_is_refused_and_left_alone(save: Save, tmp_path: Path) -> None:
+    (tmp_path / "model").symlink_to("model")
+    with pytest.raises(RuntimeError, match="it is a link that leads back to itself"):
+        save(tmp_path / "model")
+    assert names_in(tmp_path) == ["model"]
+    assert (tmp_path / "model").is_symlink()
+
+
+@EACH_WAY
 def test_a_folder_that_cannot_be_made_is_named(save: Save, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RuntimeError, match=r"the model could not be saved to .*/file/model: Not a directory"):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vw_fastcb import _engine
 from vw_fastcb.learner import rows
 from vw_fastcb.learner.events import ActionSets, Events
-from vw_fastcb.learner.outcomes import chosen_actions, engine_costs, event_weights
+from vw_fastcb.learner.outcomes import chosen_actions, engine_costs, event_weights, one_weight
 from vw_fastcb.learner.settings import Settings, bits_to_use, is_whole, params_of
 
 ACTIONS_NOUN = "action features"
@@ -125,11 +125,13 @@ class Engine:
         self, context: Any, action_features: Any, action: int, value: Any, weight: Any, *, alone: bool
     ) -> None:
         """Learns from one event; with `alone`, the features are those of the chosen action."""
+        if weight is None:
+            weight = 1.0
         low, high = self.settings.value_range
         plain = isinstance(value, _NUMBERS) and isinstance(weight, (float, int)) and low <= value <= high
         if not (plain and 0 <= weight < _LARGE):
             value = float(np.asarray(self._checked_value(value)))
-            weight = float(event_weights([weight], 1)[0])
+            weight = one_weight(weight)
         cost = value if self.settings.noun == "cost" else 0.0 - value
         self.learner.learn_one(context, action_features, action, cost, weight, alone)
 
@@ -161,7 +163,6 @@ class Engine:
         if alone:
             first = np.arange(count + 1, dtype=np.int64)
         self.learner.learn(context_rows, action_rows, first, chosen, costs, weight)
-        self.learner.remember(context_rows, action_rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model under a temporary name and renames it: the file is there as a whole, or as it was."""
@@ -176,6 +177,8 @@ class Engine:
 
     def _checked_value(self, value: Any) -> NDArray[np.float64]:
         """Raises for a cost or reward that is none, or that lies outside its range."""
+        if np.ndim(value) > 0:
+            raise ValueError(f"{self.settings.noun} is {value!r}; expected one number.")
         costs = engine_costs(self.settings, [value], (1,))
         return np.asarray(costs[0] if self.settings.noun == "cost" else 0.0 - costs[0], dtype=np.float64)
 

@@ -205,7 +205,8 @@ class FastCB:
         The update is unweighted: it does not depend on the probability of the action.
 
         Args:
-            decision: A decision, of this learner or of another to which features and actions mean the same; or many.
+            decision: A decision, of this learner or of another to which features and actions mean the same; or many,
+                which are learned as by `partial_fit`: all of them, or none.
             value: The cost, or the reward where the learner was made with `reward_range`; one for each of many.
             cost: The same by name, of learners of costs.
             reward: The same by name, of learners of rewards.
@@ -240,10 +241,9 @@ class FastCB:
         if decision.maker != engine.kind or type(action) is not int or not 0 <= action < len(decision.pmf):
             check_maker(decision.maker, engine.kind)
             _check_logged(engine, decision)
-        weight = 1.0 if sample_weight is None else sample_weight
         features = decision.action_features
         alone = not isinstance(features, list) and getattr(features, "ndim", 1) == 1
-        engine.learn_one(decision.context, features, action, observed, weight, alone=alone)
+        engine.learn_one(decision.context, features, action, observed, sample_weight, alone=alone)
 
     @_may_start
     def learn_event(
@@ -255,7 +255,7 @@ class FastCB:
         cost: float | None = None,
         reward: float | None = None,
         action_features: Any = None,
-        sample_weight: float = 1.0,
+        sample_weight: float | None = None,
     ) -> None:
         """Learns what an action cost in a context, whoever chose it.
 
@@ -267,7 +267,7 @@ class FastCB:
             reward: The same by name, of learners of rewards.
             action_features: The features of all actions of the event, where they are not fixed. `oracle="gd"` reads
                 only those of the chosen one.
-            sample_weight: How much the event counts.
+            sample_weight: How much the event counts, 1 unless given.
 
         Raises:
             ValueError: An unknown action, a value outside the range, or as `decide`. The model is as it was.
@@ -529,12 +529,14 @@ class FastCB:
     ) -> _Self:
         """Learns from many events, one after another: all of them, or none where one is bad.
 
+        Ctrl-C waits for the last of them. When KeyboardInterrupt comes, all are learned.
+
         Args:
             contexts: As `predict_proba`.
             actions: The action that was taken in each event, from 0, (n,), or its name.
             costs: What it cost, (n,); rewards where the learner was made with `reward_range`.
             sample_weight: How much each event counts, (n,); 1 unless given.
-            action_features: As `predict_proba`. Only the chosen actions are read.
+            action_features: As `predict_proba`. `oracle="gd"` reads only those of the chosen actions.
 
         Returns:
             The learner.
@@ -718,7 +720,8 @@ class FastCB:
             path: The file. One that is there is replaced once the new one is whole; links are followed.
 
         Raises:
-            ValueError: The path is empty, or the learner was closed.
+            TypeError: It is no path.
+            ValueError: The path is empty or cannot be the name of a file, or the learner was closed.
             FileNotFoundError: Its folder is not there.
             RuntimeError: The file cannot be written, or the path is a folder or a device.
 

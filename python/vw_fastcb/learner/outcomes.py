@@ -70,6 +70,16 @@ def event_weights(given: Any, events: int) -> NDArray[np.float32]:
     return singles
 
 
+def one_weight(given: Any) -> float:
+    """How much one event counts."""
+    if np.ndim(given) == 0:
+        try:
+            return float(event_weights([given], 1)[0])
+        except ValueError:
+            pass
+    raise ValueError(f"sample_weight is {_shown(given)}; expected one finite number, 0 or larger.")
+
+
 def observed_value(noun: str, value: Any, cost: Any, reward: Any) -> Any:
     """The cost, or the reward of learners of rewards, of what was given."""
     named, other = (cost, reward) if noun == "cost" else (reward, cost)

@@ -199,15 +199,14 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
         "fastcb_allocation": ("allocation", str),
         "bit_precision": ("bits", int),
     }
-    if kept.pop("fastcb_oracle", ["gd"]) == ["gd"]:
+    params["oracle"] = kept.pop("fastcb_oracle", ["gd"])[0]
+    if params["oracle"] == "gd":
         params["learning_rate"] = _as_written(kept.pop("learning_rate", [str(_STEP)])[0])
     for name in ("gamma_scale", "gamma_exponent", "epsilon"):
         names[name] = (name, _as_written)
     for flag, (name, kind) in names.items():
         if flag in kept:
             params[name] = kind(kept.pop(flag)[0])
-    if params.get("objective") == _objective(None, rewards, tuple(kept.get("fastcb_gamma", []))):
-        del params["objective"]
     if kept.get("fastcb_capacity") == [_CAPACITY]:
         del kept["fastcb_capacity"]
     for flag in ("cb_explore_adf", "fastcb", "per_model_save_load", "cb_type", "random_seed"):
@@ -363,7 +362,7 @@ _FLAGS_OF_GD = {
     f"--{name}"
     for name in (
         *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate"),
-        *("l1", "l2"),
+        *("l1", "l2", "noconstant"),
         *("no_bias_regularization", "feature_mask", "initial_weight", "random_weights", "normal_weights"),
         *("truncated_normal_weights", "random_positive_weights", "predict_only_model", "initial_pass_length"),
         *("coin", "ftrl", "pistol", "freegrad", "nn", "lrq", "lrqfa", "new_mf", "rank", "stage_poly", "kernel_svm"),

@@ -18,11 +18,12 @@ def local_names(host: str) -> tuple[str, ...]:
         is_local = ipaddress.ip_address(host).is_loopback
     except ValueError:
         is_local = host == "localhost"
-    return (*_LOCAL, host) if is_local else ()
+    return tuple(dict.fromkeys((*_LOCAL, host))) if is_local else ()
 
 
 def is_named(headers: Mapping[bytes, bytes], names: tuple[str, ...]) -> bool:
-    """Whether a request asks under one of the names; without any, all are."""
-    host = headers.get(b"host", b"").decode("latin-1")
-    name = host[: host.index("]") + 1] if "]" in host else host.partition(":")[0]
-    return not names or name in names
+    """Whether a request asks under one of the names, or under none at all, which no browser does."""
+    if not names or b"host" not in headers:
+        return True
+    host = headers[b"host"].decode("latin-1")
+    return (host[: host.index("]") + 1] if "]" in host else host.partition(":")[0]) in names
