@@ -19,7 +19,7 @@ from vw_fastcb.commands.terminal import INTERRUPTED, counted, stopping, tell
 from vw_fastcb.evaluation.checks import FALSE_ALARMS, Checked, check
 from vw_fastcb.evaluation.judging import Judged, evaluate
 from vw_fastcb.evaluation.logs import JournalLog, LinesLog, Log, LogError, open_log
-from vw_fastcb.evaluation.results import Estimate, Interval
+from vw_fastcb.evaluation.results import Estimate, Interval, unsettled_words
 
 _T = TypeVar("_T")
 
@@ -124,6 +124,11 @@ def _need_events(log: Log) -> None:
     if counts.bad:
         number, reason = counts.reasons[0]
         raise LogError(f"none of the lines of {log.name!r} can be taken. Line {number}: {reason}")
+    if counts.unsettled:
+        raise LogError(
+            f"the first decision of {log.name!r} still waits for its outcome, and those after it that are known "
+            "already are no fair sample. Ask again when its wait is over."
+        )
     raise LogError(f"{log.name!r} has no decision with an outcome ({counts.skipped + counts.others:,} without).")
 
 
@@ -193,9 +198,11 @@ def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
     if counts.bad:
         number, reason = counts.reasons[0]
         yield f"{counted(counts.bad, 'line')} could not be taken. Line {number}: {reason}"
-    if counts.skipped + counts.others:
-        without = counts.skipped + counts.others
+    without = counts.skipped + counts.others
+    if without:
         yield f"{counted(without, 'decision')} without an outcome: not counted."
+    if counts.unsettled:
+        yield unsettled_words(counts.unsettled)
 
 
 def _comparisons(log: Log, judged: Sequence[Judged], method: str, level: float) -> Iterator[str]:
@@ -223,6 +230,7 @@ def _for_programs(log: Log, found: Sequence[Judged], method: str) -> dict[str, A
         "method": method,
         "events": counts.events,
         "without_outcome": counts.skipped + counts.others,
+        "unsettled": counts.unsettled,
         "bad_lines": counts.bad,
         "policies": [one.to_dict() for one in found],
     }
