@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import blocks, links, session, shell
+from pages import anchors, blocks, links, session, shell
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -59,4 +59,6 @@ def test_console_examples(tmp_path):
 
 @pytest.mark.parametrize("link", sorted(set(links(README))))
 def test_link_leads_to_a_file(link):
-    assert (ROOT / link).is_file()
+    path, _, anchor = link.partition("#")
+    assert (ROOT / path).is_file()
+    assert not anchor or anchor in anchors((ROOT / path).read_text())

@@ -193,7 +193,9 @@ class LinesLog:
             pmf += one.p
             order += a
             counts.append(count)
-        made, reasons = _assembled(parsed, np.array(counts, dtype=np.int64), order, pmf, self.reward_range)
+        made, reasons = _assembled(
+            parsed, np.array(counts, dtype=np.int64), order, pmf, self.reward_range, sign=self.sign
+        )
         if not reasons:
             made.lines, made.parsed = kept, parsed
             return made
@@ -203,7 +205,9 @@ class LinesLog:
         kept, parsed = [kept[i] for i in good], [parsed[i] for i in good]
         order = [number for one in parsed for number in one.a or range(1, len(one.p or ()) + 1)]
         pmf = [chance for one in parsed for chance in one.p or ()]
-        made, _ = _assembled(parsed, np.array(counts, dtype=np.int64)[good], order, pmf, self.reward_range)
+        made, _ = _assembled(
+            parsed, np.array(counts, dtype=np.int64)[good], order, pmf, self.reward_range, sign=self.sign
+        )
         made.lines, made.parsed = kept, parsed
         return made
 
@@ -214,6 +218,8 @@ def _assembled(
     order: Sequence[int],
     pmf: Sequence[float],
     reward_range: tuple[float, float],
+    *,
+    sign: float,
 ) -> tuple[Batch, dict[int, str]]:
     """Events as arrays, and what is wrong with some of them, by their place."""
     n = len(parsed)
@@ -248,7 +254,9 @@ def _assembled(
     rewards = np.array([-(one.cost or 0.0) for one in parsed]) + 0.0
     low, high = reward_range
     for i in np.flatnonzero(~((rewards >= low) & (rewards <= high))):
-        reasons.setdefault(int(i), f"its reward is {rewards[i]:g}; expected a number in [{low:g}, {high:g}].")
+        noun, value = ("reward" if sign > 0 else "cost"), sign * rewards[i] + 0.0
+        least, most = sorted((sign * low + 0.0, sign * high + 0.0))
+        reasons.setdefault(int(i), f"its {noun} is {value:g}; expected a number in [{least:g}, {most:g}].")
     for i, one in enumerate(parsed):
         if one.pdrop:
             reasons.setdefault(i, "it stands for events that were left out (pdrop), which cannot be judged here.")

@@ -246,11 +246,16 @@ def test_weights_on_few_events_are_refused_or_warned_of():
     logged, policy = np.full(1000, 0.9), np.full(1000, 0.001)
     logged[:3], policy[:3] = 0.001, 0.9
     found = ips(rewards, logged, policy)
-    assert "amount to only 3.0" in (found.refused or "")
+    assert "are worth about 3.0 collected by the policy itself" in (found.refused or "")
     rng = np.random.default_rng(0)
     warned = ips(np.ones(200), np.full(200, 0.2), (rng.random(200) < 0.2).astype(float))
     assert warned.refused is None
-    assert any("amount to only" in one for one in warned.warnings)
+    assert any("are worth about" in one for one in warned.warnings)
+
+
+def test_a_short_log_is_said_to_be_short():
+    assert ips([1.0, 0.0], [0.5, 0.5], [0.5, 0.5]).refused == "the log has only 2 events."
+    assert ips(np.arange(90) % 2, np.full(90, 0.5), np.full(90, 0.5)).warnings == ("The log has only 90 events.",)
 
 
 def test_probabilities_that_are_wrong_are_warned_of():
