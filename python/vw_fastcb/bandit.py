@@ -354,7 +354,7 @@ class Bandit:
             path: The file. One that is there is replaced once the new one is whole; links are followed.
 
         Raises:
-            ValueError: The path is empty.
+            ValueError: No file can have that name.
             FileNotFoundError: Its folder is not there.
             RuntimeError: The file cannot be written, the path is a folder or a device, or the oracle cannot be pickled.
 

@@ -23,7 +23,7 @@ from bakeoff.cli import fastcb
 from support import ok, write
 from vw_fastcb.bakeoff.data import builtin, load_builtin, packages
 from vw_fastcb.bakeoff.passes import Playable, layout_for, order_of_rows, vw_lines
-from vw_fastcb.commands import demo_picture
+from vw_fastcb.commands import demo_picture, main
 from vw_fastcb.commands.demo import CONTENDERS, dataset_names, flags_of
 
 FASTCB = str(Path(sysconfig.get_path("scripts")) / "fastcb")
@@ -213,6 +213,21 @@ main()
     assert f"fastcb needs {library}" in result.stderr
     assert "pip install 'vw-fastcb[bench]'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_while_a_command_imports_its_libraries_ends_it_politely(monkeypatch, capsys):
+    class Interrupting:
+        def find_spec(self, name, path=None, target=None):
+            if name == "vw_fastcb.commands.lab_run":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "vw_fastcb.commands.lab_run", raising=False)
+    monkeypatch.setattr(sys, "argv", ["fastcb", "lab", "list"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "Stopped.\n")
 
 
 def test_missing_data_are_explained(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from vw_fastcb.commands.terminal import INTERRUPTED, stopping, tell
 from vw_fastcb.evaluation.checks import FALSE_ALARMS, Checked, check
 from vw_fastcb.evaluation.judging import Judged, evaluate
 from vw_fastcb.evaluation.logs import JournalLog, LinesLog, Log, LogError, open_log
-from vw_fastcb.evaluation.results import Estimate, Interval
+from vw_fastcb.evaluation.results import Estimate, Interval, unsettled_words
 
 _T = TypeVar("_T")
 
@@ -124,6 +124,11 @@ def _need_events(log: Log) -> None:
     if counted.bad:
         number, reason = counted.reasons[0]
         raise LogError(f"none of the lines of {log.name!r} can be taken. Line {number}: {reason}")
+    if counted.unsettled:
+        raise LogError(
+            f"the first decision of {log.name!r} still waits for its outcome, and those after it that are known "
+            "already are no fair sample. Ask again when its wait is over."
+        )
     raise LogError(f"{log.name!r} has no decision with an outcome ({counted.skipped + counted.others:,} without).")
 
 
@@ -194,6 +199,8 @@ def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
         yield f"{counted.bad:,} lines could not be taken. Line {number}: {reason}"
     if counted.skipped + counted.others:
         yield f"{counted.skipped + counted.others:,} decisions have no outcome and do not count."
+    if counted.unsettled:
+        yield unsettled_words(counted.unsettled)
 
 
 def _comparisons(log: Log, judged: Sequence[Judged], method: str, level: float) -> Iterator[str]:
@@ -220,6 +227,7 @@ def _for_programs(log: Log, found: Sequence[Judged], method: str) -> dict[str, A
         "method": method,
         "events": counted.events,
         "without_outcome": counted.skipped + counted.others,
+        "unsettled": counted.unsettled,
         "bad_lines": counted.bad,
         "policies": [one.to_dict() for one in found],
     }

@@ -22,6 +22,7 @@ from rich.table import Table
 from vw_fastcb.bakeoff.data.dataset import BrokenDataset
 from vw_fastcb.bakeoff.data.files import load_file, suffix
 from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping
+from vw_fastcb.evaluation.results import unsettled_words
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.tuning import LogEvidence, Stage, TableEvidence, Tuning, search
@@ -33,6 +34,7 @@ from vw_fastcb.loop.journal import LoopError
 from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.settings import LoopSettings
+from vw_fastcb.loop.sqlite import now
 
 _LOGS = (".dsjson", ".json")
 _SQLITE = b"SQLite format 3\0"
@@ -102,10 +104,11 @@ def run_tune(source: Source, *, jobs: int, out: Path, as_json: bool) -> int:
 def _read(source: Source, watch: Watch) -> tuple[dict[str, Any], Evidence, str]:
     """The learner's parameters, the evidence, and a sentence that says what it is."""
     path, given = Path(source.path), source.given
+    unsettled: set[int] = set()  # decisions that came after the first one that still waits
     if "://" in source.path or _is_journal(path):
         if given:
             raise ValueError(f"a journal knows its settings; leave --{next(iter(given)).replace('_', '-')} out.")
-        params, rows = _of_journal(source.path)
+        params, rows = _of_journal(source.path, unsettled)
     elif path.name.lower().endswith(_LOGS):
         settings = _settings_of_log(given)
         params, rows = dict(settings.learner), _of_dsjson(path, settings)
@@ -132,7 +135,8 @@ def _read(source: Source, watch: Watch) -> tuple[dict[str, Any], Evidence, str]:
     learner = Settings.checked(params)
     evidence = LogEvidence(learner, **_arrays(kept, learner), seed=source.seed)
     older = f" (the newest of {count:,}; --events takes more)" if count > len(kept) else ""
-    return params, evidence, f"{len(kept):,} events with an outcome{older}."
+    words = f"{len(kept):,} events with an outcome{older}."
+    return params, evidence, f"{words} {unsettled_words(len(unsettled))}" if unsettled else words
 
 
 def _is_journal(path: Path) -> bool:
@@ -142,13 +146,17 @@ def _is_journal(path: Path) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _of_journal(source: str) -> tuple[dict[str, Any], Iterator[Event]]:
+def _of_journal(source: str, unsettled: set[int]) -> tuple[dict[str, Any], Iterator[Event]]:
     journal = existing_journal(source)
-    outcomes = Outcomes(journal)
+    outcomes = Outcomes(journal, now=now())
+    settled = outcomes.settled()
 
     def events() -> Iterator[Event]:
         try:
             for outcome in outcomes:
+                if outcome.position > settled:
+                    unsettled.add(outcome.position)
+                    continue
                 body = journal.decision(outcome.position).body or {}
                 if outcome.kind in ("reward", "default") and outcome.value is not None and not body.get("erased"):
                     features = body.get("action_features")

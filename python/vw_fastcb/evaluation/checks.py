@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from vw_fastcb.evaluation.anytime import AnytimeInterval
 from vw_fastcb.evaluation.dsjson import without_actions
 from vw_fastcb.evaluation.logs import Batch, Log, per_event
+from vw_fastcb.evaluation.results import unsettled_words
 
 _Floats = NDArray[np.float64]
 _Booleans = NDArray[np.bool_]
@@ -363,6 +364,8 @@ def _of_lines(log: Log) -> list[Finding]:
             "on what would have come, estimates are off by as much."
         )
         found.append(Finding("outcomes", share > 0.01, words, {"missing": missing, "decisions": decisions}))
+    if counted.unsettled:
+        found.append(Finding("outcomes", False, unsettled_words(counted.unsettled), {"unsettled": counted.unsettled}))
     return found
 
 

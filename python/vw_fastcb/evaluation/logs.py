@@ -88,6 +88,7 @@ class Counted:
     Attributes:
         events: Events that count.
         skipped: Decisions without an outcome.
+        unsettled: Decisions that came after the first one that still waits for its outcome.
         others: Lines that are no decisions.
         bad: Lines that cannot be taken.
         reasons: The first of them: number of the line, and why.
@@ -95,6 +96,7 @@ class Counted:
 
     events: int = 0
     skipped: int = 0
+    unsettled: int = 0
     others: int = 0
     bad: int = 0
     reasons: list[tuple[int, str]] = field(default_factory=list)
@@ -301,7 +303,7 @@ class DsjsonLog(LinesLog):
 
 
 class JournalLog(LinesLog):
-    """What a journal of the loop has learned, in that order.
+    """What a journal of the loop has learned, in that order, up to the first decision that still waits.
 
     Args:
         path: A file, or redis://...
@@ -310,9 +312,11 @@ class JournalLog(LinesLog):
     def __init__(self, path: str) -> None:
         from vw_fastcb.loop.outcomes import Outcomes  # noqa: PLC0415, who has no journal does not wait for it
         from vw_fastcb.loop.reading import existing_journal  # noqa: PLC0415
+        from vw_fastcb.loop.sqlite import now  # noqa: PLC0415
 
         self._journal = existing_journal(path)
-        self._outcomes = Outcomes(self._journal)
+        self._outcomes = Outcomes(self._journal, now=now())
+        self._settled = self._outcomes.settled()
         settings = self._outcomes.settings
         low, high = settings.model.value_range
         is_reward = settings.noun == "reward"
@@ -327,6 +331,9 @@ class JournalLog(LinesLog):
         self.kinds.clear()
         for outcome in self._outcomes:
             self.kinds[outcome.kind] += 1
+            if outcome.position > self._settled:
+                self.counted.unsettled += 1
+                continue
             if outcome.kind not in ("reward", "default"):
                 self.counted.skipped += 1
                 continue

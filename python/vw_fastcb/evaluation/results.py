@@ -78,3 +78,11 @@ class Estimate:
             "warnings": list(self.warnings),
             "refused": self.refused,
         }
+
+
+def unsettled_words(count: int) -> str:
+    """What is said of decisions that came after the first one that still waits."""
+    return (
+        f"{count:,} decisions came after the first one that still waits for its outcome and do not count: those whose "
+        "outcome is known already are no fair sample."
+    )

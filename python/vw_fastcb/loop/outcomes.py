@@ -49,6 +49,7 @@ class Outcomes:
     Args:
         journal: The journal, which others may go on using.
         until: The last record that counts; what comes later is as if it had not happened.
+        now: A time by which windows count as closed if their wait is over, although no record says so yet.
 
     Attributes:
         until: That record.
@@ -56,8 +57,9 @@ class Outcomes:
         unknown: Decisions whose settings retention has dropped; nothing is known of them.
     """
 
-    def __init__(self, journal: Journal, until: int | None = None) -> None:
+    def __init__(self, journal: Journal, until: int | None = None, *, now: int | None = None) -> None:
         self.journal = journal
+        self._now = now
         last = journal.last()[0]
         self.until = last if until is None else min(until, last)
         self._first, self._first_settings = _first_settings(journal)
@@ -80,11 +82,21 @@ class Outcomes:
                 assert record.body is not None
                 join.settings = LoopSettings.from_json(record.body["settings"]).join
             yield from self._apply(join, record)
+        if self._now is not None:
+            yield from self._apply(join, Record(self.until + 1, self._now, "tick"))
         for outcome, window in self._open.values():
             outcome.rewards, outcome.activated = window.rewards, window.activated
             if outcome.kind == "pending":
                 outcome.kind = "rejected" if outcome.position in self._dead else "pending"
                 yield outcome
+
+    def settled(self) -> int:
+        """The last record before the first decision that still waits.
+
+        Up to there the outcome of every decision is known. Beyond, those that are known are no fair sample: a click is
+        known at once, and that there was none only when the wait is over.
+        """
+        return min((outcome.position for outcome in self if outcome.kind == "pending"), default=self.until + 1) - 1
 
     def _apply(self, join: Join, record: Record) -> Iterator[Outcome]:
         early = tuple(join.early.get(record.event_id or "", ()))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from evaluation.worlds import NAMES, World
 from vw_fastcb import FastCB, Loop, Workspace, evaluation
+from vw_fastcb.commands.app import app
 from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, open_log, snips
 
 N = 1200
@@ -109,7 +112,7 @@ def test_fixed_actions_of_a_journal(tmp_path):
     )
     log.close()
     assert log.counted.events == 150
-    assert log.counted.skipped == 1
+    assert log.counted.unsettled == 1
     assert logged.estimates["ips"].value == pytest.approx(np.mean(earned))
     assert constant.refused is None
     assert saved.estimates["ips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
@@ -258,3 +261,24 @@ def test_a_learner_on_arrays_can_be_judged_by_its_pmfs(world):
         learner.learn_event(context, int(action), reward=reward)
     found = snips(world.rewards[:200], world.pmfs[:200], np.array(pmfs), world.actions[:200], learns=True)
     assert 0 < found.value < 1
+
+
+def test_of_a_running_journal_only_what_came_before_the_first_open_window_counts(tmp_path):
+    # A click is known at once, that there was none only after an hour: what is known of the last hour is all clicks.
+    clock = [time.time_ns() // 1_000_000 - 1000 * 60_000]
+    settings = {"actions": 2, "reward_range": (0, 1), "wait": "1h", "default_reward": 0}
+    with Loop.open(tmp_path / "j.db", **settings, clock=lambda: clock[0]) as loop:
+        for i in range(1000):
+            clock[0] += 60_000
+            loop.decide({"a": 1}, event_id=f"e{i}")
+            if i % 4 == 0:
+                loop.reward(f"e{i}", 1)
+    log = open_log(tmp_path / "j.db")
+    (logged,) = evaluate(log, ["logged"])
+    log.close()
+    assert 55 <= log.counted.unsettled <= 62
+    assert log.counted.events == 1000 - log.counted.unsettled
+    assert logged.estimates["ips"].value == pytest.approx(0.25, abs=0.002)
+    told = CliRunner().invoke(app, ["tune", str(tmp_path / "j.db"), "--out", str(tmp_path / "out")])
+    assert f"{log.counted.events} events with an outcome." in " ".join(told.stderr.split())
+    assert "came after the first one that still waits" in " ".join(told.stderr.split())

@@ -30,7 +30,7 @@ def test_the_list_names_every_experiment():
     assert all(one["shows"] and one["paper"] for one in listed)
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--json"], marks=pytest.mark.slow)])
 def test_a_list_that_cannot_be_written_is_an_error_in_words(options):
     started = [sys.executable, "-c", "from vw_fastcb.commands import main; main()", "lab", "list", *options]
     with Path("/dev/full").open("w") as full:

@@ -114,7 +114,8 @@ def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
     assert (answer.status, answer.json["error"]["code"]) == (413, "too_large")
     with contextlib.closing(news.raw()) as raw:  # in chunks, without an end
         raw.sendall(
-            b"POST /decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+            b"POST /decide HTTP/1.1\r\nhost: [::1]\r\n"
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         with contextlib.suppress(OSError):
             for _ in range(400):
@@ -122,7 +123,7 @@ def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
         assert raw.recv(100).startswith(b"HTTP/1.1 413 ")
     with contextlib.closing(news.raw()) as raw:  # announced, and not sent before the server agrees
         raw.sendall(
-            b"POST /decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n"
+            b"POST /decide HTTP/1.1\r\nhost: [::1]\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n"
             b"expect: 100-continue\r\n\r\n"
         )
         assert raw.recv(100).startswith(b"HTTP/1.1 413 ")
@@ -132,7 +133,7 @@ def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
     ("sent", "status"),
     [
         pytest.param(
-            b"GET /status HTTP/1.1\r\nhost: localhost\r\nlong: " + b"x" * 5000 + b"\r\n\r\n", 431, id="long header"
+            b"GET /status HTTP/1.1\r\nhost: [::1]\r\nlong: " + b"x" * 5000 + b"\r\n\r\n", 431, id="long header"
         ),
         pytest.param(b"GET /status HTTP/1.1\r\n" + b"a: b\r\n" * 2000, 431, id="headers without end"),
         pytest.param(b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", 431, id="long path"),
@@ -142,7 +143,7 @@ def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
         pytest.param(
             b"POST /decide HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n", 400, id="two lengths"
         ),
-        pytest.param(b"GET /status HTTP/1.1\r\nhost: localhost\r\n", 408, id="headers that stop"),
+        pytest.param(b"GET /status HTTP/1.1\r\nhost: [::1]\r\n", 408, id="headers that stop"),
         pytest.param(
             b"POST /decide HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
             408,
@@ -180,7 +181,7 @@ def test_a_connection_that_is_half_closed_gets_its_answer(news):
     body = json.dumps(GOOD).encode()
     with contextlib.closing(news.raw()) as raw:
         raw.sendall(
-            b"POST /decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+            b"POST /decide HTTP/1.1\r\nhost: [::1]\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
             % len(body)
             + body
         )
@@ -192,7 +193,7 @@ def test_clients_that_leave_in_the_middle_harm_nobody(news):
     for _ in range(10):
         with contextlib.closing(news.raw()) as raw:
             raw.sendall(
-                b"POST /decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
+                b"POST /decide HTTP/1.1\r\nhost: [::1]\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
             )
     assert news.post("/decide", GOOD).status == 200
 
@@ -201,7 +202,7 @@ def test_clients_that_do_not_read_are_let_go(loop):
     with threaded(loop, 4096, bounds=Bounds(reading=0.3)) as server, socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", server.port))
-        raw.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 60)
+        raw.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: [::1]\r\n\r\n" * 60)
         end = select.poll()
         end.register(raw, 0)  # errors and hang-ups alone: there is something to read all the time
         assert [event & select.POLLHUP for _, event in end.poll(1000 * PATIENCE)] == [select.POLLHUP]
@@ -210,7 +211,7 @@ def test_clients_that_do_not_read_are_let_go(loop):
 
 def test_requests_without_end_on_one_connection_are_not_kept(news):
     with contextlib.closing(news.raw()) as raw:
-        raw.sendall(b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
+        raw.sendall(b"GET /health/live HTTP/1.1\r\nhost: [::1]\r\n\r\n" * 1000)
         received = b""
         with contextlib.suppress(ConnectionError):
             received = b"".join(iter(lambda: raw.recv(65536), b""))
@@ -228,7 +229,8 @@ def test_more_connections_than_allowed_are_refused(news):
 def test_requests_on_one_connection_are_answered_in_order(news):
     with contextlib.closing(news.raw()) as raw:
         raw.sendall(
-            b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\nGET /nowhere HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            b"GET /health/live HTTP/1.1\r\nhost: [::1]\r\n\r\n"
+            b"GET /nowhere HTTP/1.1\r\nhost: [::1]\r\nconnection: close\r\n\r\n"
         )
         received = b"".join(iter(lambda: raw.recv(4096), b""))
     assert received.index(b"200 OK") < received.index(b"404 Not Found")
