@@ -201,8 +201,8 @@ void refuse_orphans(const options_i& options)
         "--cb_explore K (K fixed actions).");
     return;
   }
-  for (const char* flag :
-      {"fastcb_objective", "fastcb_allocation", "fastcb_gamma", "fastcb_regret", "fastcb_bad_events"})
+  for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma", "fastcb_regret", "fastcb_oracle",
+           "fastcb_capacity", "fastcb_memory", "fastcb_bad_events"})
   {
     require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
   }

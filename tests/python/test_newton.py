@@ -156,20 +156,21 @@ def test_odd_columns_do_no_harm(columns, memory, rounds):
     assert np.isfinite(result.probabilities).all()
 
 
-NO_NUMBERS = [b"\0\0\0\0\0\0" + end for end in (b"\xf8\x7f", b"\xf8\xff", b"\xf0\x7f", b"\xf0\xff")]  # nan, inf
+NO_NUMBER = re.compile(rb"[^\0]\0{6}[\xf0\xf8][\x7f\xff]")  # infinite, or not a number, after one that is
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 200), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 60), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("memory", [0, 5, 20, 1000])
-@pytest.mark.parametrize("capacity", [2, 64])
-def test_events_of_any_weight_pull_predictions_towards_their_outcomes(capacity, memory, seeds):
+def test_events_of_any_weight_pull_predictions_towards_their_outcomes(memory, seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
         rows = rng.normal(size=(24, 6)) * 10.0 ** rng.uniform(-3, 3, 6)
         rows[:, 1], rows[:, 2], rows[:, 3] = rows[:, 0], rows[:, 0] - 2 * rows[:, 4], 7
         weights = 10.0 ** rng.choice([-3, 0, 1, 6, 17, 38.4], 24)
         outcomes = rng.choice([0.0, 1.0, 0.3], 24)
-        bandit = FastCB(1, oracle="newton", bits=10, vw_args=f"--fastcb_memory {memory} --fastcb_capacity {capacity}")
+        bandit = FastCB(
+            1, oracle="newton", bits=10, vw_args=f"--fastcb_memory {memory} --fastcb_capacity {[64, 2][seed % 2]}"
+        )
         for row, weight, outcome in zip(rows, weights, outcomes, strict=True):
             before = bandit.to_bytes()
             predicted = []
@@ -183,7 +184,7 @@ def test_events_of_any_weight_pull_predictions_towards_their_outcomes(capacity, 
                 bandit.to_bytes() == FastCB.from_bytes(before).partial_fit([row], [0], [outcome], [weight]).to_bytes()
             )
         assert np.isfinite(bandit.predict_cost(rows)).all()
-        assert not any(pattern in bandit.to_bytes() for pattern in NO_NUMBERS)
+        assert not NO_NUMBER.search(bandit.to_bytes())
 
 
 def test_a_heavy_event_is_believed_and_not_overdone():

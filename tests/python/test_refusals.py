@@ -196,6 +196,9 @@ def test_flipped_costs_are_refused_where_cbify_cannot_flip_them(tmp_path):
     [
         ("--fastcb", "add --cb_explore_adf (actions with their own features) or --cb_explore K"),
         ("--fastcb --oaa 4", "add --cb_explore_adf"),
+        ("--fastcb_oracle newton --cb_explore 2", "--fastcb_oracle was given without --fastcb"),
+        ("--fastcb_memory 5 --cb_explore 2", "--fastcb_memory was given without --fastcb"),
+        ("--fastcb_capacity 5 --cb_explore 2", "--fastcb_capacity was given without --fastcb"),
         ("--fastcb_objective reward", "--fastcb_objective was given without --fastcb"),
         ("--fastcb_allocation igw --cb_explore_adf", "--fastcb_allocation was given without --fastcb"),
         ("--fastcb_allocation igw --cb_explore_adf --squarecb", "--fastcb_allocation was given without --fastcb"),

@@ -34,8 +34,8 @@ class Decision:
         name: The name of the action, where the learner has `action_names`.
         event_id: The id that fixed the draw, if one was given.
         context: The features of the context: an array, (values, columns) of a sparse row, or a dictionary.
-        action_features: Likewise, of all actions, a row each; None where actions are fixed. With `oracle="gd"`, which
-            reads no others, of the chosen action alone.
+        action_features: Likewise, of all actions, a row each; None where actions are fixed. With `oracle="gd"` of
+            the chosen action alone, unless learning reads every action there, too, as with `--nn`.
         maker: What the actions and features mean to the learner that made it; None in a decision that was read from a
             dictionary.
     """
@@ -159,8 +159,8 @@ class Decisions:
         predicted: The predicted cost (or reward) of each action, likewise.
         gamma: The greediness at the time.
         contexts: A copy of the contexts, in the form in which they were given.
-        action_features: A copy of the features of all actions; None where actions are fixed. With `oracle="gd"`, which
-            reads no others, of the chosen actions alone, one row for each event.
+        action_features: A copy of the features of all actions; None where actions are fixed. With `oracle="gd"` of
+            the chosen actions alone, one row for each event, unless learning reads every action, as with `--nn`.
         action_names: The names of the actions, if they have any.
         event_ids: The ids that fixed the draws, if they were given.
         maker: As of `Decision`.

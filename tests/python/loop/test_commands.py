@@ -382,7 +382,7 @@ def test_export_does_not_disturb_and_leaves_out_what_waits(tmp_path):
         result = fastcb("export", path, "--dsjson", tmp_path / "t.dsjson", "--parquet", tmp_path / "t.parquet")
         loop.reward("e4", 1)
     assert "5 decisions up to record 7: 4 waiting, 1 learned from rewards." in result.out
-    assert "t.dsjson: 1 lines" in result.out
+    assert "t.dsjson: 1 line," in result.out
     assert "vw-fastcb --dsjson --cb_explore_adf" in result.out
     assert list(pd.read_parquet(tmp_path / "t.parquet").outcome_kind) == ["pending"] * 3 + ["reward", "pending"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["loop.db", "t.dsjson", "t.parquet"]
