@@ -187,7 +187,7 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
         "each action one probability",
         "_label_probability",
         "pdrop",
-        "the first of its a is another",
+        "its a begins with a different one",
     ):
         assert words in said
 
