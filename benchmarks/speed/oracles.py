@@ -31,8 +31,9 @@ MANY = (10, 100, 1000)
 def play_set(oracle: str, data: str, rounds: int) -> None:
     """What is counted: rows of a classification set, fixed actions."""
     arrays = np.load(data)
+    rows = np.arange(rounds) % len(arrays["labels"])
     FastCB(int(arrays["labels"].max()) + 1, oracle=oracle, seed=1).simulate(
-        arrays["features"][:rounds], arrays["labels"][:rounds]
+        arrays["features"][rows], arrays["labels"][rows]
     )
 
 
@@ -51,7 +52,8 @@ def by_simulate(name: str, oracle: str, scratch: Path) -> float:
     if not data.exists():
         rows = load_keel(name).shuffled(0)
         np.savez(data, features=rows.features, labels=rows.labels)
-    return slope(lambda rounds: [sys.executable, __file__, "--set", oracle, data, rounds], 500, 3000)
+    # Python's own start differs by some million instructions from run to run.
+    return slope(lambda rounds: [sys.executable, __file__, "--set", oracle, data, rounds], 500, 20_500)
 
 
 def by_cbify(name: str, oracle: str, scratch: Path) -> float:
@@ -67,7 +69,9 @@ def by_cbify(name: str, oracle: str, scratch: Path) -> float:
 
 
 def with_features(actions: int, oracle: str) -> float:
-    return slope(lambda rounds: [sys.executable, __file__, "--actions", oracle, actions, rounds], 20, 120)
+    return slope(
+        lambda rounds: [sys.executable, __file__, "--actions", oracle, actions, rounds], 20, 20 + 20_000 // actions
+    )
 
 
 def slope(command: Callable[[int], list[object]], short: int, long: int) -> float:
