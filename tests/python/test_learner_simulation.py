@@ -27,6 +27,11 @@ def test_simulation_is_repeatable_and_leaves_the_learner_alone(rng):
     np.testing.assert_allclose(bandit.predict_proba(contexts[:1]), 0.2)
 
 
+def test_a_simulation_prints_as_a_line(rng):
+    runs = FastCB(3).simulate(rng.random((50, 2)), rng.integers(3, size=50), n_shuffles=2, seed=1)
+    assert repr(runs) == f"Simulation(2 runs of 50 rounds, mean cost {runs.costs.mean():.4g})"
+
+
 def test_costs_and_right_actions_say_the_same(rng):
     contexts = rng.random((200, 3))
     labels = contexts.argmax(axis=1)

@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_said(journal, tmp_path):
         ((journal, "--cost-range", 0, 1), "leave --cost-range out"),
         ((journal, "--target", "x"), "--target is for tables"),
         ((table, "--actions", "a,b"), "leave --actions out"),
-        ((table, "--target", "w"), "'w'"),
+        ((table, "--target", "w"), f"fastcb tune: {table}: there is no column 'w'"),
     ):
         code, told, said = run(*words, "--out", tmp_path / "out")
         assert (code, told) == (1, ""), words

@@ -1,14 +1,15 @@
-"""The `fastcb` command. It needs the extra `bench`; `fastcb serve` and `fastcb evaluate` those of their names.
+"""The `fastcb` command.
 
-The rest of the package needs none.
+It needs the extra `bench`; for `fastcb serve` and `watch` it is `serve`, and for `fastcb evaluate` alone `evaluate` is
+enough. The rest of the package needs none.
 """
 
 from __future__ import annotations
 
 import sys
 
-_EXTRA = ("joblib", "markdown_it", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn", "typer")
-_SERVE = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn")
+_EXTRA = ("joblib", "markdown_it", "matplotlib", "msgspec", "pandas", "pyarrow", "rich", "scipy", "sklearn", "typer")
+_SERVE = ("httptools", "prometheus_client", "starlette", "uvicorn")
 
 
 def main() -> None:
@@ -37,9 +38,9 @@ def main() -> None:
 def _extra(missing: str) -> str:
     """The extra that brings a library for the command that was called."""
     called = (sys.argv[1:2] or [""])[0]
-    if called in ("evaluate", "serve"):
-        return called
-    return "serve" if missing in _SERVE else "bench"
+    if called == "watch" or missing in _SERVE:
+        return "serve"
+    return called if called in ("evaluate", "serve") else "bench"
 
 
 if __name__ == "__main__":

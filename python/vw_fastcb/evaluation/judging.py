@@ -39,6 +39,10 @@ class Judged:
     estimates: dict[str, Estimate] = field(default_factory=dict)
     refused: str | None = None
 
+    def __str__(self) -> str:
+        """The estimate that `fastcb evaluate` shows, or why there is none."""
+        return f"{self.label}: {self.refused or self.estimates['snips']}"
+
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
         return {

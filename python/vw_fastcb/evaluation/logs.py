@@ -239,7 +239,7 @@ def _assembled(
     for i in np.flatnonzero((actions < 0) | (actions >= counts)) if n else ():
         reasons.setdefault(int(i), f"its chosen action is {actions[i]}, counted from 0; it has {counts[i]}.")
     for i in np.flatnonzero(places[first[:-1]] != actions) if n else ():
-        reasons.setdefault(int(i), f"its chosen action is {actions[i] + 1}, and the first of its a is another.")
+        reasons.setdefault(int(i), f"its chosen action is {actions[i] + 1}, but its a begins with a different one.")
     actions = np.clip(actions, 0, np.maximum(counts - 1, 0))
     if n:
         sums = np.add.reduceat(logged, first[:-1])

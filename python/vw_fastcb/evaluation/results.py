@@ -63,6 +63,15 @@ class Estimate:
         """The interval that holds at every n at once."""
         return self.intervals["anytime"]
 
+    def __str__(self) -> str:
+        """The estimate, its valid interval, what it rests on, and why not to trust it."""
+        held = self.interval
+        value = f"{self.value:.4f}" if self.refused is None else "unknown"
+        words = f"{value}, valid {held.level:.0%} interval {held.low:.4f} to {held.high:.4f}"
+        words += f", effective sample size {self.effective_n:,.0f}"
+        why = [] if self.refused is None else [self.refused[0].upper() + self.refused[1:]]
+        return "\n".join([words, *self.warnings, *why])
+
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
         return {

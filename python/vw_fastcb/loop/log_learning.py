@@ -321,7 +321,7 @@ class LogLearner:
             )
         if not one.changed and (one.start, one.stop) != _hashes(path, one.bytes):
             raise LogRefused(
-                f"{str(path)!r} is another file than before: of the {one.bytes} bytes that were learned some have "
+                f"{str(path)!r} is a different file than before: of the {one.bytes} bytes that were learned some have "
                 f"changed; expected the same and more. {advice}"
             )
 

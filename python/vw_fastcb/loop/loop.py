@@ -407,7 +407,8 @@ class Loop:
             other = [name for name in settings.differences(then) if name not in KEEPING]
             if other:
                 raise SettingsDiffer(
-                    f"generation {generation} was learned with another {', '.join(other)}; expected one that was not."
+                    f"generation {generation} was learned with different settings ({', '.join(other)}); expected one "
+                    "that was learned with the current ones."
                 )
         self._worker.submit([Draft("rollback", body={"generation": generation}, expected=position)])
         self._save_if_learner()

@@ -53,6 +53,13 @@ def test_constant_policies_and_the_logged_one_are_as_from_arrays(world, path):
         )  # VW prints six digits
 
 
+def test_what_was_found_prints_as_the_command_says_it(world, path):
+    logged, refused = judged(path, "logged", "constant:weather")
+    assert str(logged).startswith(f"logged: {world.rewards.mean():.4f}, valid 95% interval ")
+    assert str(logged).endswith(f", effective sample size {N:,}")
+    assert str(refused).startswith("constant:weather: no event has an action 'weather'")
+
+
 def by_hand(world, flags):
     """The pmf that VW has for each event before it learns it."""
     pmfs = []
@@ -187,7 +194,7 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
         "each action one probability",
         "_label_probability",
         "pdrop",
-        "the first of its a is another",
+        "its a begins with a different one",
     ):
         assert words in said
 

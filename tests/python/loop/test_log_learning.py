@@ -160,9 +160,9 @@ def test_folders_grow_and_their_files_are_taken_by_name(tmp_path):
     ("change", "words"),
     [
         (lambda data: data[:-1], "let it only grow"),
-        (lambda data: b" " + data, "another file than before"),
+        (lambda data: b" " + data, "a different file than before"),
         (lambda data: b"", "has 0 bytes, and"),
-        (lambda data: data[:-10] + b"x" * 9 + b"\n" + data, "another file than before"),
+        (lambda data: data[:-10] + b"x" * 9 + b"\n" + data, "a different file than before"),
     ],
 )
 def test_a_file_that_changed_is_refused_and_nothing_is_learned(change, words, tmp_path):

@@ -6,6 +6,7 @@ import math
 import os
 import sqlite3
 import threading
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -403,7 +404,7 @@ def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(home, ticks):
         assert loop.status().counts["learned_defaults"] == 1
         loop.reward("waits", 1)
         assert loop.status().learned == 1
-        with pytest.raises(SettingsDiffer, match="another bits"):
+        with pytest.raises(SettingsDiffer, match=r"different settings \(bits\)"):
             loop.rollback(empty)
     assert replayed(path).agrees
 
@@ -673,6 +674,12 @@ def test_a_fork_has_to_open_the_loop_itself(home):
     loop.close()
     with pytest.raises(LoopError, match="was closed"):
         loop.decide({"user": "Tom"})
+
+
+@pytest.mark.parametrize("given", ["10m", "10min", "600s", 600, timedelta(minutes=10)])
+def test_times_may_be_written_in_several_ways(tmp_path, given):
+    with open_loop(tmp_path, wait=given) as loop:
+        assert loop.settings["wait"] == "10min"
 
 
 @pytest.mark.parametrize(

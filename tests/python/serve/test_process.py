@@ -279,13 +279,18 @@ def test_files_of_settings_say_what_is_wrong_with_them(tmp_path):
 
 
 def test_it_says_why_it_does_not_start(tmp_path):
-    assert "there is no journal" in refused("serve", tmp_path / "none.db", "--port", 0)
+    missing = refused("serve", tmp_path / "none.db", "--port", 0)
+    assert "there is no journal" in missing
+    assert "give --actions: their names, their number, or none where" in missing
     assert "a token is needed" in refused("serve", tmp_path / "loop.db", *NEWS, "--host", "0.0.0.0")
     assert "belong together" in refused("serve", tmp_path / "loop.db", "--tls-cert", "x.pem", code=2)
     assert "expected one of them" in refused("serve", "x.db", "--no-token", "--token-file", "t", code=2)
     with open_loop(tmp_path):
         differs = refused("serve", tmp_path / "loop.db", "--wait", "1h", "--port", 0)
+        relearns = refused("serve", tmp_path / "loop.db", "--oracle", "gd", "--change", "--port", 0)
     assert "wait is 10min in the journal and 1h here" in differs
+    assert "or add --change." in differs
+    assert "add --relearn to learn the journal again, or --afresh to start empty." in relearns
 
 
 def test_a_port_that_is_taken_is_named():
