@@ -226,7 +226,8 @@ def serve(  # noqa: PLR0917, typer gives them by name
         float, typer.Option(min=0.1, metavar="SECONDS", help="How long a request may take to arrive.")
     ] = 20.0,
     grace: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="How long requests have to end when the server stops.")
+        float,
+        typer.Option(min=1, max=86_400, metavar="SECONDS", help="How long requests have to end when the server stops."),
     ] = 10.0,
     access_log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Log each request as a line of JSON; - for stdout.")

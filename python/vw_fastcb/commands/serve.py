@@ -144,9 +144,11 @@ def _messages(as_json: bool) -> Iterator[None]:
     handler.setFormatter(_JsonLines())
     root = logging.getLogger()
     root.addHandler(handler)
+    logging.captureWarnings(True)
     try:
         yield
     finally:
+        logging.captureWarnings(False)
         root.removeHandler(handler)
 
 

@@ -11,6 +11,7 @@ from vw_fastcb.loop.journal import Conflict, JournalFull, LoopError, UnknownEven
 _log = logging.getLogger("vw_fastcb.serve")
 
 RETRY_AFTER = 1  # seconds
+_LONGEST = 1_000  # characters of a message
 
 # The word for each status. Personalizer's clients know some of them under other names.
 CODES = {
@@ -67,7 +68,7 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
+        self.message = _cut(message)
         self.headers = dict(headers or {})
         if status == 503:
             self.headers.setdefault("retry-after", str(RETRY_AFTER))
@@ -78,12 +79,18 @@ class ApiError(Exception):
         return msgspec.json.encode({"error": {"code": codes[self.status], "message": self.message}})
 
 
+def _cut(message: str) -> str:
+    """Without the middle, where it is long: it may quote a body of a megabyte, and ends with what to do."""
+    return message if len(message) <= _LONGEST else f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+
+
 def api_error(problem: Exception) -> ApiError:
     """What a problem of the loop means to a client."""
     if isinstance(problem, ApiError):
         return problem
     for kind, status, advice in _MEANINGS:
         if isinstance(problem, kind):
-            return ApiError(status, f"{problem}{advice}")
+            is_said = "ask again" in str(problem)
+            return ApiError(status, f"{problem}{'' if is_said else advice}")
     _log.error("a request failed", exc_info=problem)
     return ApiError(500, "the request failed, and it was not the client's fault; the server's log says why.")

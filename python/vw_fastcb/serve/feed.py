@@ -42,6 +42,7 @@ class Feed:
         service.at_end.append(lambda: self._reader.stop(waits=True))
         self._about = about
         self._viewers: set[asyncio.Queue[bytes | None]] = set()
+        self._admitted = 0  # viewers, those included that wait for their first message
         self._task: asyncio.Task[None] | None = None
         self._latency: deque[list[float] | None] = deque(maxlen=_SECONDS_SHOWN)
         self._status: dict[str, Any] = {}
@@ -49,8 +50,17 @@ class Feed:
     @contextlib.asynccontextmanager
     async def viewer(self) -> AsyncIterator[asyncio.Queue[bytes | None]]:
         """Messages for one who looks, the first of which tells everything; None where there is nothing more to come."""
-        if len(self._viewers) >= MOST_VIEWERS:
+        if self._admitted >= MOST_VIEWERS:
             raise ApiError(503, f"{MOST_VIEWERS} browsers look at this page already; close one.")
+        self._admitted += 1
+        try:
+            async with self._told() as mine:
+                yield mine
+        finally:
+            self._admitted -= 1
+
+    @contextlib.asynccontextmanager
+    async def _told(self) -> AsyncIterator[asyncio.Queue[bytes | None]]:
         mine: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=3)
         self._reader.start()
         if self._task is None:

@@ -141,10 +141,12 @@ class Page:
             # A page from elsewhere whose name was made to lead to this machine.
             raise ApiError(403, f"the host is not one of {', '.join(self._names)}; open the page under one of these.")
 
-    def _admit_change(self, scope: Scope) -> None:
+    def _admit_change(self, scope: Scope, *, needs_origin: bool = False) -> None:
         """Raises for those who may not change anything, and for pages of others."""
         headers = scope[HEADERS]
         origin, host = headers.get(b"origin"), headers.get(b"host", b"")
+        if needs_origin and origin is None:
+            raise ApiError(403, "the request does not say where it comes from (Origin); expected this page itself.")
         if origin is not None and origin not in (b"http://" + host, b"https://" + host):
             raise ApiError(403, f"the request comes from {origin.decode('latin-1')!a}; expected this page itself.")
         if self._scheme == b"https" and origin == b"http://" + host:
@@ -237,7 +239,7 @@ class Page:
         if not self._can_roll_back:
             raise ApiError(403, "this page cannot change anything; `fastcb serve` with --token-file has one that can.")
         self._admit(scope)
-        self._admit_change(scope)
+        self._admit_change(scope, needs_origin=True)
         asked = decoded(decoder(RollbackRequest), await self._service.body(scope, receive))
         await self._service.read(lambda: self._service.loop.rollback(asked.generation))
         await respond(send, 204, b"", ())

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ _log = logging.getLogger("vw_fastcb.serve")
 
 _SWEEPS_APART = 1.0  # seconds
 _KEEP_ALIVE = 65  # seconds that an idle connection stays: longer than proxies keep theirs, so that they close first
-_SHORTEST_TOKEN = 16
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1024
 
 
 @dataclass(frozen=True)
@@ -118,17 +119,43 @@ def read_tokens(path: Path) -> list[bytes]:
     if not tokens:
         raise ValueError(f"{path} holds no token; expected one in a line of its own.")
     for token in tokens:
-        if len(token) < _SHORTEST_TOKEN or not token.isascii() or b" " in token:
+        is_printable = all(0x21 <= byte <= 0x7E for byte in token)  # what a header may hold
+        if not _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN or not is_printable:
             raise ValueError(
-                f"a token in {path} is not usable; expected {_SHORTEST_TOKEN} or more ASCII characters without spaces, "
-                "such as those of `openssl rand -hex 32`."
+                f"a token in {path} is not usable; expected {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} printable ASCII "
+                "characters without spaces, such as those of `openssl rand -hex 32`."
             )
     return tokens
 
 
+def _check_certificate(options: Options) -> None:
+    """Raises where TLS cannot be spoken with these files."""
+    if options.certificate is None or options.key is None:
+        return
+    for path in (options.certificate, options.key):
+        try:
+            path.read_bytes()
+        except OSError as problem:
+            raise ValueError(f"cannot read {str(path)!r} for TLS: {problem.strerror}.") from problem
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+    except ssl.SSLError as problem:
+        raise ValueError(
+            f"{str(options.certificate)!r} and {str(options.key)!r} are not a certificate and its key in PEM "
+            f"({problem.strerror})."
+        ) from problem
+
+
 def listen(options: Options) -> socket.socket:
     """The socket that clients come to. Raises where others could reach it without a token."""
-    family, _, _, _, address = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
+    _check_certificate(options)
+    try:
+        family, _, _, _, address = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as problem:
+        said = getattr(problem, "strerror", None) or str(problem)
+        raise ValueError(
+            f"cannot listen on {options.host!a}: {said}; expected an address of this machine."
+        ) from problem
     if not options.tokens and not options.allow_no_token and not ipaddress.ip_address(address[0]).is_loopback:
         raise ValueError(
             f"{options.host} can be reached from other machines, so a token is needed: --token-file FILE. If something "

@@ -12,7 +12,9 @@ import pytest
 
 from loop.support import open_loop
 from serve.servers import PATIENCE, threaded
+from vw_fastcb.loop import LoopError
 from vw_fastcb.serve.connections import Bounds
+from vw_fastcb.serve.errors import api_error
 
 GOOD = {"event_id": "good", "context": {"user": "Tom"}}
 
@@ -87,6 +89,19 @@ def test_bodies_that_do_not_fit_are_refused(news):
         assert news.post("/reward", body).status == 400
     assert news.post("/reward", b'{"event_id": "e", "value": NaN}').status == 400
     assert news.post("/activate", {"event_id": ""}).status == 400
+
+
+def test_advice_is_given_once():
+    assert api_error(LoopError("the request was not stored; ask again.")).message.count("sk again") == 1
+    assert api_error(LoopError("the loop was closed.")).message.count("sk again") == 1
+
+
+def test_an_error_does_not_repeat_a_large_body(news):
+    answer = news.post("/decide", {"context": {"a": 1}, "exclude": ["k" * 9_000]})
+    assert answer.status == 400
+    assert len(answer.error) < 1_100
+    assert answer.error.startswith("action 'kkk")
+    assert answer.error.endswith("expected one of ['politics', 'sports', 'music'].")
 
 
 def test_bodies_are_json_and_say_so(news):

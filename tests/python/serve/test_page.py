@@ -111,6 +111,19 @@ def test_a_stream_ends_with_the_server_and_takes_no_place_of_requests(loop, monk
     assert time.monotonic() - begun < 25
 
 
+def test_who_comes_at_once_is_counted_at_once(loop, monkeypatch):
+    monkeypatch.setattr(feed, "MOST_VIEWERS", 2)
+    with threaded(loop) as server, contextlib.ExitStack() as stack:
+        held = loop._worker._state  # nobody gets a first message while this is held
+        with held:
+            viewers = [stack.enter_context(contextlib.closing(server.raw())) for _ in range(6)]
+            for one in viewers:
+                one.sendall(b"GET /page/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            time.sleep(0.3)
+        found = [one.recv(12) for one in viewers]
+    assert sorted(found) == [b"HTTP/1.1 200"] * 2 + [b"HTTP/1.1 503"] * 4
+
+
 def test_the_process_that_reads_ends_with_the_one_that_asked(loop, tmp_path):
     command = [sys.executable, "-m", "vw_fastcb.serve.live_process"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -163,6 +176,7 @@ def test_the_page_can_roll_back(loop, guarded):
     cookie = cookie_of(guarded).partition(";")[0]
     own = {"origin": f"http://127.0.0.1:{guarded.port}"}
     assert guarded.post("/page/rollback", {"generation": generation}, **own).status == 401
+    assert guarded.post("/page/rollback", {"generation": generation}, cookie=cookie).status == 403
     assert loop.status().learned == 6
     assert guarded.post("/page/rollback", {"generation": generation}, cookie=cookie, **own).status == 204
     assert loop.status().learned == 5

@@ -110,6 +110,15 @@ def test_a_log_that_cannot_be_written_harms_nobody(tmp_path):
     assert "the access log cannot be written to /dev/full: No space left on device" in warning["message"]
 
 
+def test_with_json_every_line_is_json(tmp_path):
+    many = {"context": {f"f{number}": 1.0 for number in range(20_000)}}
+    with serving(tmp_path / "loop.db", *NEWS, "--bits", "8", "--oracle", "gd") as server:
+        assert server.post("/decide", many).status == 200
+        code, _, err = server.stop()
+    assert code == 0
+    assert any("UserWarning" in json.loads(line)["message"] for line in err.splitlines())
+
+
 @pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(tmp_path):
     path = tmp_path / "loop.db"
@@ -224,7 +233,9 @@ def test_tokens_are_read_one_in_each_line_and_must_be_hard_to_guess(tmp_path):
     assert read_tokens(path) == [TOKEN.encode(), TOKEN.encode() + b"2"]
     for content, words in (
         ("", "holds no token"),
-        ("secret\n", "16 or more"),
+        ("secret\n", "16 to 1024"),
+        ("a" * 1025, "16 to 1024"),
+        (f"{TOKEN}\0\n", "printable"),
         ("two words in a line\n", "without spaces"),
     ):
         path.write_text(content)
@@ -291,6 +302,22 @@ def test_it_says_why_it_does_not_start(tmp_path):
     assert "wait is 10min in the journal and 1h here" in differs
     assert "or add --change." in differs
     assert "add --relearn to learn the journal again, or --afresh to start empty." in relearns
+
+
+def test_it_names_the_file_and_the_host_that_it_cannot_use(tmp_path):
+    there = tmp_path / "there.pem"
+    there.write_text("nothing")
+    for certificate, key, words in (
+        (tmp_path / "none.pem", there, "none.pem' for TLS: No such file"),
+        (there, tmp_path / "none.key", "none.key' for TLS: No such file"),
+        (there, there, "are not a certificate and its key"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            listen(Options(port=0, certificate=certificate, key=key))
+    for host in ("no-such-host.invalid", "a" * 70 + ".example"):
+        with pytest.raises(ValueError, match=f"cannot listen on '{host}'"):
+            listen(Options(host=host, port=0))
+    assert "--grace" in refused("serve", tmp_path / "loop.db", *NEWS, "--grace", "inf", code=2)
 
 
 def test_a_port_that_is_taken_is_named():
