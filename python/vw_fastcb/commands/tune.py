@@ -33,6 +33,7 @@ from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
 from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.reading import existing_journal
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import LoopSettings
 from vw_fastcb.loop.sqlite import now
 
@@ -87,7 +88,7 @@ def run_tune(source: Source, *, jobs: int, out: Path, as_json: bool) -> int:
         except KeyboardInterrupt:
             line.say("Stopped. Nothing is lost: the same command goes on.")
             return INTERRUPTED
-    result = _result(source.path, tuning)
+    result = _result(without_password(source.path), tuning)
     for name, text in ((_RESULT, json.dumps(result, indent=2) + "\n"), (_GRID, grid_of(tuning))):
         with new_file(out / name) as draft:
             draft.write_text(text, encoding="utf-8")
