@@ -252,12 +252,21 @@ class Measurements:
             for line in path.read_bytes().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
                     break  # the process was killed while it wrote this
-                one = json.loads(line)
-                self._known[one["key"]] = Measured(np.array(one["losses"]), np.array(one["values"]))
+                self._know(line)
                 whole += len(line)
         self.found = len(self._known)
         self._file = path.open("ab")
         self._file.truncate(whole)
+
+    def _know(self, line: bytes) -> None:
+        try:
+            one = json.loads(line)
+            losses, values = (np.array(one[name], dtype=np.float64) for name in ("losses", "values"))
+            self._known[str(one["key"])] = Measured(losses, values)
+        except (ValueError, TypeError, KeyError) as problem:
+            raise ValueError(
+                f"{str(self.path)!r} has a line that is no measurement of ours; remove the file to measure again."
+            ) from problem
 
     def __enter__(self) -> Measurements:
         return self
