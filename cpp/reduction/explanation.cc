@@ -4,6 +4,7 @@
 #include "vw/core/global_data.h"
 #include "vw/core/interactions_predict.h"
 
+#include <cfloat>
 #include <cmath>
 #include <unordered_map>
 
@@ -18,7 +19,7 @@ public:
 
   void add(const std::string& name, float value, uint64_t index)
   {
-    if (!std::isfinite(value)) { return; }  // a product that overflowed
+    if (!std::isfinite(value)) { value = std::isnan(value) ? 0.f : std::copysign(FLT_MAX, value); }  // it overflowed
     index &= _mask;
     const auto [known, is_new] = _place_of.emplace(index, terms.size());
     if (is_new)

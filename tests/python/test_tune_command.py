@@ -133,3 +133,15 @@ def test_what_cannot_be_read_is_said(journal, tmp_path):
     log.write_text('{"c": 3}\n')
     assert "log.dsjson, line 1: its c is 3" in " ".join(run(log, "--cost-range", 0, 1)[2].split())
     assert not os.path.exists("fastcb-tuning")
+
+
+def test_measurements_that_somebody_changed_are_refused(tmp_path):
+    table = parity_table(tmp_path / "t.csv")
+    (tmp_path / "out").mkdir()
+    for line in (b"[1]\n", b"{\n", b"\xff\n", b'{"key": "k", "losses": ["a"], "values": []}\n'):
+        (tmp_path / "out/measurements.jsonl").write_bytes(line)
+        code, _, said = run(table, "--out", tmp_path / "out")
+        assert (code, "measurements.jsonl' has a line that is no measurement of ours" in " ".join(said.split())) == (
+            1,
+            True,
+        )

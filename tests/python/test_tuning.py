@@ -179,8 +179,22 @@ def test_measurements_are_asked_for_by_names_of_their_own():
         ({"targets": [2] * 9}, ValueError, "target 2 of event 0 is unknown"),
         ({"actions": [0] * 9, "values": [0.0] * 9, "probabilities": [0.5] * 9}, ValueError, "has 9 events"),
         ({"actions": [0] * 9, "values": [0.0] * 9, "probabilities": [1.5] * 9}, ValueError, "event 0 is 1.5"),
+        (
+            {"actions": [0] * 9, "values": [0.0] * 9, "probabilities": [0.5] * 9, "exclude": [0]},
+            ValueError,
+            "the action 0 of event 0, which was taken",
+        ),
     ],
 )
 def test_bad_data_are_refused(given, problem, words):
     with pytest.raises(problem, match=words):
         FastCB(2).tune(np.ones((9, 2)), **given)
+
+
+def test_data_that_say_nothing_change_nothing():
+    contexts, right = parity()
+    tuning = FastCB(2).tune(contexts, **{**logged(contexts, right), "values": np.zeros(800)})
+    assert tuning.changes == {}
+    assert all("the same outcome" in stage.verdict for stage in tuning.stages)
+    with pytest.raises(ValueError, match="there is no row"):
+        FastCB(2).tune(np.zeros((0, 2)), np.zeros(0, dtype=int))

@@ -13,6 +13,7 @@ from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, counted, stoppi
 from vw_fastcb.loop.journal import Journal, Lease, LoopError
 from vw_fastcb.loop.log_learning import ENDINGS, BadLine, LogLearner, files_of
 from vw_fastcb.loop.reading import existing_journal, watched
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.worker import Options, Worker
 
 _LOOKS_APART = 0.5  # seconds between two looks at growing logs, and at the state of a loop
@@ -29,11 +30,11 @@ _MOSTLY_BAD = (
 def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_json: bool) -> int:
     """Brings the learner of a journal to its end, or stays and goes on. Returns the exit code."""
     with stopping() as stop, StatusLine(as_json) as line:
-        journal = existing_journal(path)
+        journal, shown = existing_journal(path), without_password(path)
         held = journal.lease()
         if held.is_live and not follow and not take_over:
             journal.close()
-            tell(f"fastcb learn: {_held(held, path)} Wait, stop it, or take over with --take-over.")
+            tell(f"fastcb learn: {_held(held, shown)} Wait, stop it, or take over with --take-over.")
             return 1
         before = _progress(journal)
         last = journal.last()[0]
@@ -63,11 +64,11 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
         is_starting = False
         try:
             if follow:
-                _stay(worker, stop, line, path, as_json)
+                _stay(worker, stop, line, shown, as_json)
             elif worker.is_learner:
                 worker.checkpoint()
             else:
-                tell(f"fastcb learn: {_held(journal.lease(), path)} Wait, stop it, or take over with --take-over.")
+                tell(f"fastcb learn: {_held(journal.lease(), shown)} Wait, stop it, or take over with --take-over.")
                 return 1
             is_learner, problem = worker.is_learner, worker.problem
         finally:
@@ -79,14 +80,14 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
     return 0
 
 
-def _stay(worker: Worker, stop: threading.Event, line: StatusLine, path: str, as_json: bool) -> None:
+def _stay(worker: Worker, stop: threading.Event, line: StatusLine, shown: str, as_json: bool) -> None:
     """Tells how it goes until it is stopped."""
     was_learner: bool | None = None
     said: dict[str, Any] = {}
     while not stop.is_set() and worker.problem is None:
         if worker.is_learner != was_learner:
             was_learner = worker.is_learner
-            line.say(f"Learning {path}." if was_learner else f"{_held(worker.journal.lease(), path)} Standing by.")
+            line.say(f"Learning {shown}." if was_learner else f"{_held(worker.journal.lease(), shown)} Standing by.")
         numbers = worker.numbers()
         status = {
             "role": "learner" if was_learner else "standby",
@@ -107,8 +108,8 @@ def _status_words(status: dict[str, Any]) -> str:
     )
 
 
-def _held(lease: Lease, path: str) -> str:
-    return f"process {lease.holder.partition('/')[0]} learns {path}."
+def _held(lease: Lease, shown: str) -> str:
+    return f"process {lease.holder.partition('/')[0]} learns {shown}."
 
 
 def _progress(journal: Journal) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _journal_summary(path: str, before: dict[str, Any], role: str) -> dict[str, 
         letters = journal.dead_letters()
         after = _progress(journal)
         return {
-            "journal": path,
+            "journal": without_password(path),
             "role": role,
             "position": journal.last()[0],
             "records_read": after["position"] - before["position"],

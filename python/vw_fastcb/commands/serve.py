@@ -6,18 +6,19 @@ import contextlib
 import json
 import logging
 import os
-import sys
 import tomllib
 import webbrowser
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from vw_fastcb.commands.terminal import counted, tell, words_of
 from vw_fastcb.loop import Loop, SettingsDiffer
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import setting_names
+from vw_fastcb.serve.access_log import AccessLog
 from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
 
 
@@ -31,8 +32,8 @@ def run_serve(
     **opening: Any,
 ) -> int:
     """Opens a journal and serves it until a signal comes. Returns the exit code."""
-    stop = Stop()
-    with stop.on_signals(), _messages(as_json), _opened(access_log) as log:
+    stop, shown = Stop(), without_password(journal)
+    with stop.on_signals(), _messages(as_json), AccessLog.opened(access_log) as log:
         listener = listen(options)
         with listener, _opened_loop(journal, **settings, **opening) as loop:
             url = address_of(listener, options)
@@ -40,9 +41,9 @@ def run_serve(
             def started() -> None:
                 role = "learner" if loop.status().role == "learner" else "decider"
                 if as_json:
-                    _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal, "role": role})
+                    _print({"event": "started", "url": url, "pid": os.getpid(), "journal": shown, "role": role})
                 else:
-                    tell(f"Serving {journal} on {url} ({role}). Press Ctrl-C to stop.")
+                    tell(f"Serving {shown} on {url} ({role}). Press Ctrl-C to stop.")
 
             try:
                 serve(loop, listener, replace(options, access_log=log, journal=journal), stop, started)
@@ -83,16 +84,16 @@ def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
     """Shows a journal that is there until a signal comes. Returns the exit code."""
     if "://" not in journal and not os.path.exists(journal):
         raise FileNotFoundError(f"there is no journal {journal!r}.")
-    stop = Stop()
+    stop, shown = Stop(), without_password(journal)
     options = Options(port=port, journal=journal, is_read_only=True)
     with stop.on_signals(), _messages(as_json), listen(options) as listener, Loop.open(journal, learn=False) as loop:
         url = address_of(listener, options)
 
         def started() -> None:
             if as_json:
-                _print({"event": "started", "url": url, "pid": os.getpid(), "journal": journal})
+                _print({"event": "started", "url": url, "pid": os.getpid(), "journal": shown})
             else:
-                tell(f"Showing {journal} at {url}/ Press Ctrl-C to stop.")
+                tell(f"Showing {shown} at {url}/ Press Ctrl-C to stop.")
             if opens:
                 webbrowser.open(url)
 
@@ -115,19 +116,6 @@ def read_settings(path: Path) -> dict[str, Any]:
         if name == "actions" and value == "none":
             found[name] = None  # which TOML cannot say
     return found
-
-
-@contextlib.contextmanager
-def _opened(path: Path | None) -> Iterator[IO[str] | None]:
-    """The log of requests, a line at a time; - is standard output."""
-    if path is None:
-        yield None
-    elif path == Path("-"):
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-        yield sys.stdout
-    else:
-        with path.open("a", buffering=1, encoding="utf-8") as log:
-            yield log
 
 
 class _JsonLines(logging.Formatter):

@@ -16,6 +16,7 @@ from vw_fastcb.loop.exporting import STDOUT, Exported, export
 from vw_fastcb.loop.importing import Import, Imported, first_model, settings_for
 from vw_fastcb.loop.outcomes import position_of
 from vw_fastcb.loop.reading import existing_journal
+from vw_fastcb.loop.redis.address import without_password
 
 _MOST_SHOWN = 10  # bad lines and dead letters
 
@@ -54,7 +55,12 @@ def run_export(
     written = {"dsjson": dsjson, "parquet": parquet, "model": model}
     if as_json:
         files = {name: str(file) for name, file in written.items() if file is not None}
-        print(json.dumps({"journal": path, **files, **asdict(made), "decisions": dict(made.decisions)}, indent=2))
+        print(
+            json.dumps(
+                {"journal": without_password(path), **files, **asdict(made), "decisions": dict(made.decisions)},
+                indent=2,
+            )
+        )
     else:
         words = _export_words(made, written)
         tell(words) if dsjson == STDOUT else print(words)
@@ -157,7 +163,7 @@ def run_import(
 
 def _import_summary(path: str, made: Imported) -> dict[str, Any]:
     return {
-        "journal": path,
+        "journal": without_password(path),
         **asdict(made),
         "bad_events": [{"line": number, "reason": reason} for number, reason in made.bad_events],
         "dead_letters": [{"position": position, "reason": reason} for position, reason in made.dead_letters],
@@ -165,7 +171,7 @@ def _import_summary(path: str, made: Imported) -> dict[str, Any]:
 
 
 def _import_words(path: str, made: Imported) -> str:
-    lines = [f"{path}: {made.decisions:,} decisions, {made.rewards:,} of them with an outcome."]
+    lines = [f"{without_password(path)}: {made.decisions:,} decisions, {made.rewards:,} of them with an outcome."]
     kinds = {
         "duplicates": "had the id of an earlier event and are left out",
         "others": "are no decisions, or were erased",

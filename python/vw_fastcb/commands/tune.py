@@ -33,6 +33,7 @@ from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
 from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.reading import existing_journal
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import LoopSettings
 from vw_fastcb.loop.sqlite import now
 
@@ -87,7 +88,7 @@ def run_tune(source: Source, *, jobs: int, out: Path, as_json: bool) -> int:
         except KeyboardInterrupt:
             line.say("Stopped. Nothing is lost: the same command goes on.")
             return INTERRUPTED
-    result = _result(source.path, tuning)
+    result = _result(without_password(source.path), tuning)
     for name, text in ((_RESULT, json.dumps(result, indent=2) + "\n"), (_GRID, grid_of(tuning))):
         with new_file(out / name) as draft:
             draft.write_text(text, encoding="utf-8")
@@ -251,12 +252,21 @@ class Measurements:
             for line in path.read_bytes().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
                     break  # the process was killed while it wrote this
-                one = json.loads(line)
-                self._known[one["key"]] = Measured(np.array(one["losses"]), np.array(one["values"]))
+                self._know(line)
                 whole += len(line)
         self.found = len(self._known)
         self._file = path.open("ab")
         self._file.truncate(whole)
+
+    def _know(self, line: bytes) -> None:
+        try:
+            one = json.loads(line)
+            losses, values = (np.array(one[name], dtype=np.float64) for name in ("losses", "values"))
+            self._known[str(one["key"])] = Measured(losses, values)
+        except (ValueError, TypeError, KeyError) as problem:
+            raise ValueError(
+                f"{str(self.path)!r} has a line that is no measurement of ours; remove the file to measure again."
+            ) from problem
 
     def __enter__(self) -> Measurements:
         return self

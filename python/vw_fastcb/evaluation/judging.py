@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.doubly_robust import DoublyRobustTally
 from vw_fastcb.evaluation.logs import Batch, Log
-from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, as_dsjson, policy_of, tallied
+from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, as_dsjson, policy_of, tallied, words_of_control
 from vw_fastcb.evaluation.progressive import Progressive, VwFailed
 from vw_fastcb.evaluation.results import Estimate
 from vw_fastcb.evaluation.tally import Tally
@@ -166,8 +165,7 @@ class _Control:
 
     def __init__(self, flags: str, log: Log, runs: Sequence[_Run]) -> None:
         self._log, self._runs = log, runs
-        words = ["--dsjson", "--cb_adf", "--rank_all", "--cb_type", "mtr", *shlex.split(flags)]
-        self._engine = Progressive(words, as_dsjson, self._take)
+        self._engine = Progressive(words_of_control(flags), as_dsjson, self._take)
         self._predictions: list[tuple[Batch, _Floats]] = []
 
     def _take(self, batch: Batch, costs: _Floats) -> None:

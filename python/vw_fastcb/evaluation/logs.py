@@ -179,6 +179,11 @@ class LinesLog:
             if one.skip:
                 self.counted.skipped += 1
                 continue
+            if one.pdrop:
+                raise LogError(
+                    f"{self.name}, line {number}: it stands for events that were left out (pdrop). Which were left out "
+                    "depends on their outcomes, so the others cannot be judged. Log all events."
+                )
             if one.cost is None or one.p is None or not memoryview(one.c).nbytes:
                 self.counted.others += 1
                 continue
@@ -258,9 +263,6 @@ def _assembled(
         noun, value = ("reward" if sign > 0 else "cost"), sign * rewards[i] + 0.0
         least, most = sorted((sign * low + 0.0, sign * high + 0.0))
         reasons.setdefault(int(i), f"its {noun} is {value:g}; expected a number in [{least:g}, {most:g}].")
-    for i, one in enumerate(parsed):
-        if one.pdrop:
-            reasons.setdefault(i, "it stands for events that were left out (pdrop), which cannot be judged here.")
     return Batch(rewards, actions, first, logged), reasons
 
 

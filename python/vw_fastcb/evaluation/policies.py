@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -189,14 +189,25 @@ def _labelled(text: str) -> tuple[str, str]:
 
 
 _INPUT_AND_OUTPUT = "input and output are ours to name"
-_NO_SINGLE_PMF = "it makes several decisions per event, or none, and the log has one"
-_REASONS = {
+_WRITES = "it would write a file"
+_OTHERWISE = "it would do something else than predict and learn"
+_REFUSED_EVERYWHERE = {
     **dict.fromkeys(("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache"), _INPUT_AND_OUTPUT),
     **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions", "--daemon", "--port"), _INPUT_AND_OUTPUT),
     **dict.fromkeys(("-f", "--final_regressor", "--json", "--dsjson", "--chain_hash_json"), _INPUT_AND_OUTPUT),
-    **dict.fromkeys(("-i", "--initial_regressor"), "to judge a saved model, write model:FILE"),
+    **dict.fromkeys(("--csv", "--flatbuffer", "--no_stdin", "--foreground", "--num_children"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("--readable_model", "--invert_hash", "--save_per_pass", "--extra_metrics"), _WRITES),
+    **dict.fromkeys(("--dump_json_weights_experimental", "--pid_file", "--port_file"), _WRITES),
+    **dict.fromkeys(("--output_feature_regularizer_binary", "--output_feature_regularizer_text"), _WRITES),
+    **dict.fromkeys(("--active", "--active_cover", "--simulation", "--sendto", "--span_server"), _OTHERWISE),
+    **dict.fromkeys(("-a", "--audit", "--audit_regressor", "-h", "--help", "--version"), _OTHERWISE),
     **dict.fromkeys(("--passes",), "after the first pass it would be judged on events that it has learned"),
     **dict.fromkeys(("--holdout_off", "--holdout_period", "-t", "--testonly"), "it would not learn from every event"),
+}
+_NO_SINGLE_PMF = "it makes several decisions per event, or none, and the log has one"
+_REASONS = {
+    **_REFUSED_EVERYWHERE,
+    **dict.fromkeys(("-i", "--initial_regressor"), "to judge a saved model, write model:FILE"),
     **dict.fromkeys(
         ("--cbify", "--cbify_ldf", "--cbify_cs", "--cbify_reg", "--warm_cb"), "it makes its own bandit data"
     ),
@@ -211,14 +222,7 @@ _REASONS = {
 
 def _of_flags(text: str, log: Log) -> tuple[list[str], bool]:
     """The words for VW, and whether actions have features of their own; raises where it cannot be judged."""
-    try:
-        words = shlex.split(text)
-    except ValueError as problem:
-        raise PolicyRefused(f"the flags are {text!r}; expected flags of VW ({problem}).") from problem
-    names = [word.partition("=")[0] for word in words if word.startswith("-")]
-    for name in names:
-        if name in _REASONS:
-            raise PolicyRefused(f"{name} cannot be judged on a log: {_REASONS[name]}.")
+    words, names = _checked(text, _REASONS)
     if _value_of(words, "--fastcb_gamma") == "epochs":
         raise PolicyRefused(
             "--fastcb_gamma epochs cannot be judged on a log: its epochs follow the learner's own loss, and the losses "
@@ -234,6 +238,29 @@ def _of_flags(text: str, log: Log) -> tuple[list[str], bool]:
         words += [] if "--cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]
         words += [] if "--cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]
     return ["--dsjson" if is_adf else "--json", *words], is_adf
+
+
+def words_of_control(text: str) -> list[str]:
+    """The flags of a model of costs; raises where they would do more than that."""
+    words, _ = _checked(text, _REFUSED_EVERYWHERE)
+    return ["--dsjson", "--cb_adf", "--rank_all", "--cb_type", "mtr", *words]
+
+
+def _checked(text: str, reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The words of a line of flags, and the names among them."""
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise PolicyRefused(f"the flags are {text!r}; expected flags of VW ({problem}).") from problem
+    # VW takes -l3 for -l 3.
+    names = [word.partition("=")[0] if word.startswith("--") else word[:2] for word in words if word.startswith("-")]
+    for name in names:
+        if name in reasons:
+            raise PolicyRefused(f"{name} cannot be judged on a log: {reasons[name]}.")
+    for word in words:
+        if not word.startswith("-") and Path(word).exists():  # VW would read it in place of the log
+            raise PolicyRefused(f"the flags name the file {word!r}: {_INPUT_AND_OUTPUT}.")
+    return words, names
 
 
 def _value_of(words: Sequence[str], name: str) -> str | None:

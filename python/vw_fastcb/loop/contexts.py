@@ -6,7 +6,8 @@ Nested dictionaries and lists become flat names, by one rule:
 - a list of words adds a feature for each: `{"tags": ["sports", "music"]}` is `tags=sports` and `tags=music`;
 - any other list counts its entries from 0: `{"sizes": [3, 5]}` is `sizes.0` and `sizes.1`.
 
-An array of numbers has no names and stays a list.
+An array of numbers has no names and stays a list. An empty one says nothing, and is an empty dictionary: some languages
+know no difference between the two, and it must not fix the number of columns to 0.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def features_of(given: Any, what: str) -> Features:
     if isinstance(given, np.ndarray) or _is_list(given):
         if isinstance(given, np.ndarray) and given.ndim != 1:
             raise ValueError(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
-        return [_number(value, what) for value in (given.tolist() if isinstance(given, np.ndarray) else given)]
+        row = [_number(value, what) for value in (given.tolist() if isinstance(given, np.ndarray) else given)]
+        return row or {}
     raise TypeError(f"{what} is {shown(given)}; expected a dictionary, or a row of numbers.")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from vw_fastcb.loop.join import Effect, Join, Learn, Window
-from vw_fastcb.loop.journal import Journal, JournalRefused
+from vw_fastcb.loop.journal import Journal, JournalFailed, JournalRefused
 from vw_fastcb.loop.learner import Learner
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
@@ -77,11 +77,17 @@ class Outcomes:
         `rewards` still counts for one that was learned by its first reward.
         """
         join = Join(self._first_settings.join)
+        following = self._first
         for record in self.journal.read(self._first - 1, self.until):
+            if record.position != following:
+                raise _damaged(following)
+            following += 1
             if record.kind == "settings":
                 assert record.body is not None
                 join.settings = LoopSettings.from_json(record.body["settings"]).join
             yield from self._apply(join, record)
+        if following <= self.until:
+            raise _damaged(following)
         if self._now is not None:
             yield from self._apply(join, Record(self.until + 1, self._now, "tick"))
         for outcome, window in self._open.values():
@@ -174,6 +180,11 @@ def learner_at(journal: Journal, until: int) -> Learner:
     for record in journal.read(learner.position, until):
         learner.apply(record)
     return learner
+
+
+def _damaged(position: int) -> JournalFailed:
+    """SQLite may read a part of a damaged file without a word."""
+    return JournalFailed(f"record {position} of the journal cannot be read: it is damaged. Put a backup back.")
 
 
 def _first_settings(journal: Journal) -> tuple[int, LoopSettings]:

@@ -146,6 +146,8 @@ class _Verifier:
                     _compare_decision(learner, ahead.get(at), self._found)
                 record = ahead.next()
                 if record is None:
+                    if learner.position < upto:  # SQLite may read a part of a damaged file without a word
+                        self._found.differ(f"records {learner.position + 1} to {upto} cannot be read.")
                     return
                 at = record.position
                 self._check_order(learner, record)

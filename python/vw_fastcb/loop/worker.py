@@ -305,9 +305,12 @@ class Worker:
         try:
             view = self._newest_view()
         except (LoopError, ValueError, TypeError, KeyError, RuntimeError) as problem:
-            if self._view is None or isinstance(problem, (JournalFailed, JournalUnreachable)):
+            if isinstance(problem, (JournalFailed, JournalUnreachable)):
                 raise
-            self._keep_view(self._view, problem)
+            older = self._view or self._older_view()
+            if older is None:
+                raise
+            self._keep_view(older, problem)
             return
         with self._state:
             self._view, self._generation, self.warning = view, view.generation, None
@@ -315,7 +318,9 @@ class Worker:
 
     def _keep_view(self, view: View, problem: Exception) -> None:
         """What was published cannot be used; decisions go on with what there is, until there is something newer."""
-        self._generation = self.journal.newest_generation()
+        with self._state:
+            self._view, self._generation = view, self.journal.newest_generation()
+        self.journal.memory = view.settings.memory
         self.warning = (
             f"generation {self._generation} cannot be used ({problem}); decisions are made with generation "
             f"{view.generation} until there is a newer one."
@@ -329,9 +334,15 @@ class Worker:
             return View(first.model, first.settings, 0, first.position)
         if self._view is not None and self._view.generation == newest.generation:
             return self._view
-        settings = LoopSettings.from_json(newest.summary["settings"])
-        model = Model(settings.model, content)
-        return View(model, settings, newest.generation, newest.position, newest.summary)
+        return _view_at(newest, content)
+
+    def _older_view(self) -> View | None:
+        """The newest checkpoint before the newest one that can be used, if there is one."""
+        for one in reversed(self.journal.checkpoints()[:-1]):
+            content = self.journal.model(one.sha256) if one.sha256 else b""
+            if sha256(content) == one.sha256:
+                return _view_at(one, content)
+        return None
 
     def _newest_model(self) -> tuple[Checkpoint | None, bytes]:
         """The newest checkpoint, and its model's bytes."""
@@ -372,9 +383,7 @@ class Worker:
         source = _LongRead(self.journal, self._beat)
         checkpoints = self.journal.checkpoints()
         if checkpoints:
-            newest = checkpoints[-1]
-            learner = Learner.at(source, newest, self.journal.windows(newest.generation))
-            self._generation, self._saved_position = newest.generation, newest.position
+            learner = self._newest_learner(source, checkpoints)
         else:
             learner = Learner.begin(source, next(self.journal.read(0, 1)))
             self._generation = self._saved_position = 0
@@ -384,6 +393,30 @@ class Worker:
         self._saved_at = time.monotonic()
         self.journal.memory = learner.settings.memory
         return learner
+
+    def _newest_learner(self, source: _LongRead, checkpoints: list[Checkpoint]) -> Learner:
+        """The learner at the newest checkpoint; where that is damaged, learned again from one before it."""
+        newest, refusal = checkpoints[-1], None
+        for one in reversed(checkpoints):
+            try:
+                learner = Learner.at(source, one, self.journal.windows(one.generation))
+            except JournalRefused as problem:
+                refusal = refusal or problem
+                continue
+            self._generation, self._saved_position = newest.generation, one.position
+            self.warning = None
+            if refusal is not None:
+                for record in source.read(one.position, newest.position):
+                    learner.apply(record)
+                learner.dead_letters.clear()  # the journal has these already
+                self.warning = (
+                    f"generation {newest.generation} cannot be used ({refusal}); what came after generation "
+                    f"{one.generation} was learned again."
+                )
+                _log.warning("%s", self.warning)
+            return learner
+        assert refusal is not None
+        raise refusal
 
     def _beat(self) -> None:
         """Holds the lease while the journal is read for longer than it would last."""
@@ -446,6 +479,7 @@ class Worker:
             self._twin = twin if learner.updates is not None else None
             self._generation, self._saved_position = one.generation, position
             self._saved_at = time.monotonic()
+            self.warning = None
         self._prune(when, learner.settings, lease)
         return one.generation
 
@@ -588,6 +622,11 @@ class _LongRead:
             if count % 1000 == 0:
                 self._beat()
             yield record
+
+
+def _view_at(one: Checkpoint, content: bytes) -> View:
+    settings = LoopSettings.from_json(one.summary["settings"])
+    return View(Model(settings.model, content), settings, one.generation, one.position, one.summary)
 
 
 def _caught_up(twin: Model, updates: list[tuple[Asked, float]], columns: object) -> bytes:

@@ -76,6 +76,7 @@ class Service:
         self.is_stopping = False
         self.at_end: list[Callable[[], None]] = []  # what others want to be done then
         self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
+        self.has_rewards = loop.settings.get("reward_range") is not None  # neither does this; else it has costs
         self._most_bytes = most_bytes
         self._readers = ThreadPoolExecutor(4, "vw_fastcb.serve.reader")
 

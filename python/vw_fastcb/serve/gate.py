@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import json
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import IO, Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vw_fastcb.serve.access_log import AccessLog
 from vw_fastcb.serve.errors import ApiError, api_error
 from vw_fastcb.serve.hosts import is_named
 from vw_fastcb.serve.metrics import Metrics
@@ -41,7 +40,7 @@ class Gate:
         tokens: Who knows one of these may ask. Without any, everybody may.
         names: The names under which others may ask where there is no token; any, if there are none.
         limit: How many requests may be worked on at a time.
-        access_log: Where each request is written down, as a line of JSON.
+        access_log: Where each request is written down.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Gate:
         tokens: Sequence[bytes],
         names: tuple[str, ...] = (),
         limit: int,
-        access_log: IO[str] | None = None,
+        access_log: AccessLog | None = None,
     ) -> None:
         self._app = app
         self._metrics = metrics
@@ -83,6 +82,9 @@ class Gate:
                 await self._app(scope, receive, counted)
             except Disconnected:
                 status = _GONE
+            except asyncio.CancelledError:  # the server stops, and its grace is over
+                if not status:
+                    await send_error(_stopping(), scope, counted)
             except Exception as problem:
                 if status:  # half of an answer is on its way; the connection is closed
                     raise
@@ -92,7 +94,7 @@ class Gate:
             seconds = time.perf_counter() - start
             metrics.observe(scope, status or 500, seconds)
             if self._access_log is not None:
-                self._access_log.write(_line(scope, status or 500, seconds, sent))
+                self._access_log.write(scope, status or 500, seconds, sent)
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         path = scope["path"]
@@ -134,23 +136,13 @@ async def send_error(problem: ApiError, scope: Scope, send: Send) -> None:
     await respond(send, problem.status, problem.body(scope["path"]), [_JSON, *headers])
 
 
+def _stopping() -> ApiError:
+    return ApiError(503, "the server stopped before the request was done; ask again with the same ids.")
+
+
 def _as_api_error(problem: Exception) -> ApiError:
     if isinstance(problem, HTTPException):  # of starlette, which finds that a path knows no such method
         allowed = dict(problem.headers or {}).get("Allow", "")
         known = ", ".join(sorted(one.strip() for one in allowed.split(",")))
         return ApiError(problem.status_code, f"this path only knows {known}.", {"allow": known})
     return api_error(problem)
-
-
-def _line(scope: Scope, status: int, seconds: float, sent: int) -> str:
-    client = scope.get("client")
-    said: dict[str, Any] = {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "method": scope["method"],
-        "path": scope["path"],
-        "status": status,
-        "ms": round(seconds * 1000, 3),
-        "bytes": sent,
-        "client": client[0] if client else None,
-    }
-    return json.dumps(said) + "\n"

@@ -150,6 +150,7 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
                 "this journal has fixed actions, and a rank brings its own; expected a journal made with "
                 "--actions none.",
             )
+        _check_rewards(service)
         made = Decision.of(*await service.commits.answer(asked.asked()))
         await respond(send, 201, _encode(asked.ranked(made)))
 
@@ -161,6 +162,7 @@ def _reward(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
 
     async def reward(scope: Scope, receive: Receive, send: Send) -> None:
         event_id = _event_id(scope, "/reward")
+        _check_rewards(service)
         value = decoded(reader, await service.body(scope, receive)).value
         # The newer client sends the same id with each try of a call, so a reward counts once however often it tries.
         tried = scope[HEADERS].get(b"x-ms-client-request-id", b"").decode("latin-1")[:256]
@@ -176,6 +178,16 @@ def _activate(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[No
         await respond(send, 204, b"", ())
 
     return activate
+
+
+def _check_rewards(service: Service) -> None:
+    """Raises in a journal of costs: what Personalizer's clients call good would be learned as bad."""
+    if not service.has_rewards:
+        raise ApiError(
+            400,
+            "this journal has costs, and Personalizer's clients report rewards; expected a journal made with "
+            "--reward-range.",
+        )
 
 
 def _event_id(scope: Scope, end: str) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO
 
 import uvicorn
 from starlette.routing import Router
@@ -24,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vw_fastcb.loop import Loop, LoopError
 from vw_fastcb.loop.loop import failure_of
 from vw_fastcb.serve import endpoints, personalizer
+from vw_fastcb.serve.access_log import AccessLog
 from vw_fastcb.serve.connections import Bounds, connections_within, sweep
 from vw_fastcb.serve.endpoints import Service
 from vw_fastcb.serve.errors import ApiError
@@ -71,7 +71,7 @@ class Options:
     bounds: Bounds = field(default_factory=Bounds)
     certificate: Path | None = None
     key: Path | None = None
-    access_log: IO[str] | None = None
+    access_log: AccessLog | None = None
     journal: str = ""
     is_read_only: bool = False
 

@@ -165,6 +165,30 @@ def test_what_cannot_be_judged_is_refused_and_the_others_are_judged(path, policy
     assert refused.estimates == {}
 
 
+@pytest.mark.parametrize(
+    "flags",
+    ["--daemon --port 1", "-f {log}", "-f{log}", "--invert_hash {log}", "-c", "{log}", "--active", "-t", "--help"],
+)
+def test_flags_that_would_do_more_than_predict_and_learn_are_refused(world, tmp_path, flags):
+    log = world.write(tmp_path / "log.dsjson")
+    before = log.read_bytes()
+    given = flags.format(log=log)
+    (found,) = judged(log, f"--cb_explore_adf {given}")
+    assert "cannot be judged" in found.refused or "name the file" in found.refused
+    with pytest.raises(ValueError, match=r"cannot be judged|name the file"):
+        judged(log, "logged", control=f"-q xa {given}")
+    assert log.read_bytes() == before
+
+
+def test_a_log_that_left_out_events_is_refused(world, tmp_path):
+    lines = [json.loads(one) for one in world.lines()[:4]]
+    lines[2]["pdrop"] = 0.5
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(LogError, match="line 3: it stands for events that were left out"):
+        judged(path, "logged")
+
+
 # Logs
 
 
@@ -177,7 +201,7 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
     wrong[3]["_label_probability"] = 0.001
     del wrong[4]["_label_cost"]
     wrong[5]["_skipLearn"] = True
-    wrong[6]["pdrop"] = 0.5
+    wrong[6]["p"] = [0.5]
     wrong[7]["a"].reverse()
     content = ["\ufeff" + lines[0], *map(json.dumps, wrong), "no json", "", lines[7]]
     path = tmp_path / "log.dsjson"
@@ -193,7 +217,7 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
         "its reward is 7",
         "each action one probability",
         "_label_probability",
-        "pdrop",
+        "1 in p",
         "its a begins with a different one",
     ):
         assert words in said

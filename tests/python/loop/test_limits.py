@@ -10,8 +10,9 @@ import pytest
 
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
-from vw_fastcb.loop import JournalRefused, LoopError
+from vw_fastcb.loop import JournalFailed, JournalRefused, LoopError
 from vw_fastcb.loop import replay as replay_module
+from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
 
@@ -232,3 +233,16 @@ def test_settings_of_the_join_are_not_applied_to_the_past(home):
         loop.tick()
         counts = loop.status().counts
         assert (counts["unrewarded"], counts["learned_defaults"]) == (2, 0)
+
+
+def test_a_damaged_file_is_not_read_in_part(tmp_path):
+    path = tmp_path / "j.db"
+    with Loop.open(path, actions=2, reward_range=(0, 1)) as loop:
+        for i in range(600):
+            loop.decide({"a": i}, event_id=f"e{i}")
+    for damage, missing in (("BETWEEN 200 AND 300", 200), ("BETWEEN 301 AND 600", 200)):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"DELETE FROM record WHERE position {damage}")
+            db.commit()
+        with closing(SqliteJournal(path)) as journal, pytest.raises(JournalFailed, match=f"record {missing} "):
+            list(Outcomes(journal))

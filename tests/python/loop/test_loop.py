@@ -1,5 +1,6 @@
 """The loop as its users see it: one process, one file, a clock that the test sets."""
 
+import contextlib
 import json
 import math
 import os
@@ -9,7 +10,9 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from redis import Redis
 
+from loop.redis_server import RedisFolder
 from loop.support import Clock, is_stored, journal_at, open_loop
 from vw_fastcb import FastCB, Loop
 from vw_fastcb.loop import (
@@ -240,6 +243,28 @@ def test_contexts_may_be_arrays(home):
         with pytest.raises(ValueError, match="finite"):
             loop.decide([math.inf] * 6)
     assert replayed(home / "loop.db").agrees
+
+
+@pytest.mark.parametrize("later", [{"user": "Tom"}, [1.0, 2.0]])
+def test_an_empty_list_says_nothing(home, later):
+    """PHP, for one, writes an empty dictionary as []."""
+    with open_loop(home) as loop:
+        loop.decide([], event_id="e1")
+        loop.decide(np.empty(0), event_id="e2")
+        loop.reward("e1", 1)
+        loop.checkpoint()
+        loop.decide(later, event_id="e3")
+        loop.reward("e3", 1)
+    with Loop.open(home / "loop.db") as loop:
+        loop.decide(later, event_id="e4")
+        assert loop.status().learned == 2
+        assert loop.decide([], event_id="e1") == loop.decide({}, event_id="e1")
+
+
+def test_actions_without_features_say_nothing(home):
+    with open_loop(home, actions=None) as loop:
+        loop.decide([], [[], []])
+        loop.decide({"user": "Tom"}, [{"price": 1}, {"price": 2}])
 
 
 def test_a_column_keeps_its_kind(home):
@@ -704,6 +729,69 @@ def test_what_cannot_be_the_name_of_a_journal_is_refused(tmp_path):
 def test_a_journal_needs_a_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder"):
         Loop.open(tmp_path / "no" / "loop.db", actions=3)
+
+
+def damage(home, digest):
+    """Changes a byte of a model that is kept."""
+    if isinstance(home, RedisFolder):
+        with Redis(unix_socket_path=str(home.server.socket)) as client:
+            key = f"fastcb:{{{home.name}-loop.db}}:model:{digest}"
+            client.hset(key, "0", client.hget(key, "0")[:-5] + b"XXXXX")
+        return
+    with contextlib.closing(sqlite3.connect(home / "loop.db")) as db, db:
+        ((whole,),) = db.execute("SELECT bytes FROM model WHERE sha256 = ? AND part = 0", (digest,)).fetchall()
+        db.execute("UPDATE model SET bytes = ? WHERE sha256 = ? AND part = 0", (whole[:-5] + b"XXXXX", digest))
+
+
+def half_rewarded(loop, first, last):
+    """Every fourth event waits for its reward, every fourth cannot be learned."""
+    for i in range(first, last):
+        loop.decide({"user": f"u{i % 5}"}, event_id=f"e{i}")
+        if i % 4:
+            loop.reward(f"e{i}", 1)
+        if i % 4 == 1:
+            loop.reward(f"e{i}", 1)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_where_the_newest_model_is_damaged_the_one_before_learns_the_rest_again(home, caplog, goes_on):
+    settings = {"aggregation": "sum", "clock": Clock(), "checkpoint_every": "1h"}
+    with open_loop(home, **settings) as loop:
+        for first in (0, 10, 20):
+            half_rewarded(loop, first, first + 10)
+            settings["clock"].now += 600_001
+            loop.decide({"user": "u1"}, event_id=f"late{first}")
+            loop.checkpoint()
+        before, letters = loop.model().to_bytes(), loop.dead_letters()
+        assert letters
+        *_, older, newest = loop.generations()
+    damage(home, newest.sha256)
+    with Loop.open(home / "loop.db", learn=False, clock=settings["clock"]) as loop:
+        assert f"generation {newest.generation} cannot be used" in loop.status().warnings[0]
+        assert not goes_on or loop.decide({"user": "u2"}, event_id="x").generation == older.generation
+    assert f"generation {newest.generation} cannot be used" in caplog.text
+    with Loop.open(home / "loop.db", clock=settings["clock"], checkpoint_every="1h") as loop:
+        assert loop.status().ready
+        assert f"what came after generation {older.generation} was learned again" in loop.status().warnings[0]
+        assert loop.model().to_bytes() == before
+        assert loop.dead_letters() == letters
+        assert loop.checkpoint() == newest.generation + 1
+        assert loop.status().warnings == ()
+    with Loop.open(home / "loop.db", clock=settings["clock"]) as loop:
+        assert loop.status().warnings == ()
+        assert (loop.model().to_bytes(), loop.dead_letters()) == (before, letters)
+    assert replayed(home / "loop.db").agrees
+
+
+def test_where_no_model_is_left_the_journal_is_refused(home):
+    with open_loop(home) as loop:
+        play(loop, 0, 5)
+    with Loop.open(home / "loop.db", learn=False) as loop:
+        (only,) = loop.generations()
+    damage(home, only.sha256)
+    for learn in (True, False):
+        with pytest.raises(JournalRefused, match="the model of generation 1 is damaged"):
+            Loop.open(home / "loop.db", learn=learn)
 
 
 def test_what_is_no_journal_is_refused_and_left_as_it_was(tmp_path):

@@ -31,6 +31,7 @@ from vw_fastcb.loop import (
     worker,
 )
 from vw_fastcb.loop.redis import Address, server
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.replay import replay
 
 FASTCB = str(Path(sysconfig.get_path("scripts")) / "fastcb")
@@ -288,6 +289,47 @@ def test_a_wrong_password_is_refused(own_server):
     with Loop.open(f"unix://:secret@{path}?journal=shop", actions=3) as loop:
         assert "secret" not in repr(loop)
         loop.decide({"user": "Tom"})
+
+
+@pytest.mark.parametrize(
+    ("journal", "shown"),
+    [
+        ("redis://:S3cret@host/shop", "redis://:...@host/shop"),
+        ("rediss://app:S3c@ret@host:1/2/shop?fsync=no", "rediss://app:...@host:1/2/shop?fsync=no"),
+        ("redis://host/shop?password=S3cret&db=1", "redis://host/shop?password=...&db=1"),
+        ("redis://host/shop", "redis://host/shop"),
+        ("folder/a:b@c.db", "folder/a:b@c.db"),
+    ],
+)
+def test_a_password_is_not_shown(journal, shown):
+    assert without_password(journal) == shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve", "--port", "0", "--json"],
+        pytest.param(["serve", "--port", "0"], marks=pytest.mark.slow),
+        pytest.param(["watch", "--port", "0"], marks=pytest.mark.slow),
+        pytest.param(["watch", "--port", "0", "--json"], marks=pytest.mark.slow),
+        ["learn", "--follow"],
+    ],
+)
+def test_commands_do_not_show_the_password(own_server, command):
+    with Redis(unix_socket_path=str(own_server.socket)) as client:
+        client.config_set("requirepass", "S3cret")
+    url = f"unix://:S3cret@{own_server.socket}?journal=shop"
+    Loop.open(url, actions=3, reward_range=(0, 1)).close()
+    process = subprocess.Popen(
+        [FASTCB, command[0], url, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    said = process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    said += process.communicate(timeout=60)[0]
+    shown = f"unix://:...@{own_server.socket}?journal=shop"
+    assert shown in said
+    assert "S3cret" not in said
+    assert told("learn", url)["journal"] == shown
 
 
 def test_a_user_that_may_not_ask_for_the_durability_is_told_what_to_do(own_server):

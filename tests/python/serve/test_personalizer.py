@@ -226,6 +226,17 @@ def test_a_journal_of_fixed_actions_says_what_it_needs(tmp_path):
         Beta(server.url).rank()
 
 
+@pytest.mark.parametrize("prefix", ["/personalizer", "/personalizer/v1.0"])
+def test_a_journal_of_costs_takes_no_rewards(prefix, tmp_path):
+    rank = {"eventId": "e1", "actions": [{"id": "pasta", "features": []}, {"id": "cake", "features": []}]}
+    with Loop.open(tmp_path / "loop.db", actions=None, cost_range=(0, 1)) as loop, threaded(loop) as server:
+        for path, body in (("rank", rank), ("events/e1/reward", {"value": 1})):
+            answer = server.post(f"{prefix}/{path}", body)
+            assert answer.status == 400
+            assert "expected a journal made with --reward-range" in answer.error
+        assert loop.status().position == 1
+
+
 @pytest.mark.parametrize("kind", [Old, Beta])
 def test_the_key_is_the_token(kind, loop):
     with threaded(loop, tokens=[b"a-token-of-some-length"]) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import signal
 import ssl
@@ -16,7 +17,7 @@ import pytest
 
 from loop.cli import refused
 from loop.support import open_loop
-from serve.servers import NEWS, PATIENCE, serving, start, threaded
+from serve.servers import NEWS, PATIENCE, answer_of, serving, start, threaded
 from vw_fastcb import Loop
 from vw_fastcb.commands.serve import read_settings
 from vw_fastcb.loop import JournalFailed
@@ -81,6 +82,32 @@ def test_requests_that_wait_are_answered_before_the_end(tmp_path):
             thread.join()
         assert answers == [200] * 5
         assert loop.status().counts["decisions"] == 5
+
+
+def test_a_request_that_is_still_arriving_at_the_end_is_told_so(tmp_path):
+    with serving(tmp_path / "loop.db", *NEWS, "--grace", "1") as server, contextlib.closing(server.raw()) as raw:
+        raw.sendall(
+            b"POST /decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\ncontent-type: application/json\r\n\r\n{"
+        )
+        time.sleep(0.2)
+        code, _, err = server.stop()
+        response = http.client.HTTPResponse(raw)
+        response.begin()
+        answer = answer_of(response)
+    assert (code, answer.status) == (0, 503)
+    assert "the server stopped before the request was done" in answer.error
+    assert answer.headers["retry-after"] == "1"
+    assert "Traceback" not in err
+
+
+def test_a_log_that_cannot_be_written_harms_nobody(tmp_path):
+    with serving(tmp_path / "loop.db", *NEWS, "--access-log", "/dev/full") as server:
+        for number in range(5):
+            assert server.post("/decide", {"event_id": f"e{number}", "context": {"a": 1}}).status == 200
+        code, out, err = server.stop()
+    assert (code, json.loads(out)["position"]) == (0, 6)
+    (warning,) = map(json.loads, err.splitlines())
+    assert "the access log cannot be written to /dev/full: No space left on device" in warning["message"]
 
 
 @pytest.mark.slow

@@ -83,6 +83,8 @@ class TableEvidence:
     ) -> None:
         self._bits, self._events = _encoded(settings, contexts, action_features)
         self._costs = cost_table(settings, targets, self._events.counts).astype(np.float32)
+        if len(self._events.counts) == 0:
+            raise ValueError("there is no row; expected some to play on.")
         self._orders, self._seed = orders, seed
         self.widths = _widths(contexts, action_features)
         self.name = _fingerprint("table", settings, self._bits, orders, seed, self._costs, contexts, action_features)
@@ -148,6 +150,7 @@ class LogEvidence:
         self._costs = engine_costs(settings, values, (count,))
         self._logged = _probabilities(probabilities, count)
         self._excluded = excluded_mask(settings, exclude, self._events.counts)
+        self._check_excluded()
         self._seed = seed
         low, high = settings.engine_range
         self._outcomes = np.clip((self._costs.astype(np.float64) - low) / (high - low), 0.0, 1.0)
@@ -157,12 +160,22 @@ class LogEvidence:
         logged = (self._actions, self._costs, self._logged, self._excluded)
         self.name = _fingerprint("log", settings, self._bits, seed, *logged, contexts, action_features)
 
+    def _check_excluded(self) -> None:
+        if self._excluded is None:
+            return
+        bad = np.flatnonzero(self._excluded[self._events.begins[:-1] + self._actions])
+        if len(bad):
+            action = self._actions[bad[0]]
+            raise ValueError(f"exclude has the action {action} of event {bad[0]}, which was taken; expected others.")
+
     def unit(self, stage: str) -> str:
         """What losses are, in words."""
         return "log loss per event" if stage in (ORACLE, INTERACTIONS) else "mean cost per replayed event"
 
     def refusal(self, stage: str) -> str | None:
-        """Whether enough events would be accepted in a replay."""
+        """Whether outcomes differ at all, and whether enough events would be accepted in a replay."""
+        if self._costs.min() == self._costs.max():
+            return "all events have the same outcome, which tells no decision from another. The default is kept."
         if stage not in (GAMMA, OBJECTIVE):
             return None
         least = float(self._logged.min())

@@ -46,7 +46,7 @@ class Address:
     @classmethod
     def parse(cls, url: str) -> Address:
         """Reads a URL. Raises ValueError where something about it is wrong."""
-        shown = _without_password(url)
+        shown = without_password(url)
         try:
             parts = urlsplit(url)
             port = parts.port or 6379
@@ -95,5 +95,9 @@ def _path(parts: SplitResult, shown: str) -> tuple[str, str]:
     return "0", "".join(words)
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"(://[^/@:]*:)[^/]*@", r"\1...@", url)
+def without_password(journal: str) -> str:
+    """The name of a journal as it may be shown: in logs, and to people."""
+    if not Address.is_meant(journal):
+        return journal
+    hidden = re.sub(r"(://[^/@:]*:)[^/]*@", r"\1...@", journal)
+    return re.sub(r"([?&]password=)[^&]*", r"\1...", hidden)
