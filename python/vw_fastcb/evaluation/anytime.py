@@ -8,6 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vw_fastcb.evaluation.inputs import (
+    MOST_WEIGHT,
+    as_floats,
+    check_probabilities,
+    checked_count,
+    checked_level,
+    checked_range,
+    scaled,
+)
 from vw_fastcb.evaluation.martingales import LowerBounds
 
 _Floats = NDArray[np.float64]
@@ -34,9 +43,11 @@ def mass_beyond(policy: ArrayLike, logged: ArrayLike) -> _Floats:
     Returns:
         (n, bounds).
     """
-    played, drawn = np.asarray(policy, dtype=np.float64), np.asarray(logged, dtype=np.float64)
+    played, drawn = as_floats(policy, "policy"), as_floats(logged, "logged")
     if played.shape != drawn.shape or played.ndim not in (1, 2):
         raise ValueError(f"policy has shape {played.shape} and logged {drawn.shape}; expected (n,) or (n, A) of both.")
+    check_probabilities(played, "policy")
+    check_probabilities(drawn, "logged")
     if played.ndim == 1:
         played, drawn = played[:, None], drawn[:, None]
     beyond = np.empty((len(played), len(WEIGHT_BOUNDS)))
@@ -74,7 +85,8 @@ class AnytimeInterval:
         self.reward_range = checked_range(reward_range)
         self.level = checked_level(level)
         self.n = 0
-        self._error = (1.0 - level) / 2.0  # of each side
+        self._error = (1.0 - self.level) / 2.0  # of each side
+        expected = checked_count(expected)
         cuts, bounds = len(_CUTS), len(WEIGHT_BOUNDS)
         self._lower = LowerBounds(np.zeros(cuts), np.ones(cuts), np.full(cuts, 1 / cuts), expected)
         # From w (1 - r), whose mean is 1 minus the value; and from rewards whose weights have a bound.
@@ -84,7 +96,7 @@ class AnytimeInterval:
         self._upper = LowerBounds(shifts, scales, shares, expected)
 
     def update(self, weights: ArrayLike, rewards: ArrayLike, *, beyond: ArrayLike | None = None) -> None:
-        """Takes further events.
+        """Takes further events: all of them, or none where something is refused.
 
         Args:
             weights: How likely the policy plays the logged action, divided by how likely the log's policy did; one
@@ -92,18 +104,17 @@ class AnytimeInterval:
             rewards: What that action earned.
             beyond: What `mass_beyond` says of these events. Without it the upper end is wider where rewards are rare.
         """
-        w = np.atleast_1d(np.asarray(weights, dtype=np.float64))
-        r = self.scaled(np.atleast_1d(np.asarray(rewards, dtype=np.float64)))
+        w, r = np.atleast_1d(as_floats(weights, "weights")), np.atleast_1d(as_floats(rewards, "rewards"))
         if w.shape != r.shape or w.ndim != 1:
             raise ValueError(f"weights have shape {w.shape} and rewards {r.shape}; expected (n,) of both.")
-        if not np.all((w >= 0) & np.isfinite(w)):
-            raise ValueError(f"a weight is {w[~((w >= 0) & np.isfinite(w))][0]}; expected finite numbers from 0 on.")
+        fits = (w >= 0) & (w <= MOST_WEIGHT)
+        if not fits.all():
+            raise ValueError(f"a weight is {w[~fits][0]}; expected numbers from 0 to {MOST_WEIGHT:g}.")
+        r = self.scaled(r)
         cut = np.minimum(w[:, None], _CUTS)
-        self._lower.update(cut * r[:, None], self._error)
-        self._upper.update(
-            np.hstack([cut * (1.0 - r)[:, None], 1.0 - _bounded(w, r, beyond)]),
-            self._error,
-        )
+        above = np.hstack([cut * (1.0 - r)[:, None], 1.0 - _bounded(w, r, beyond)])
+        self._lower.update(cut * r[:, None], self._error)  # from here on nothing is refused
+        self._upper.update(above, self._error)
         self.n += len(w)
 
     @property
@@ -152,11 +163,18 @@ class AnytimeInterval:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AnytimeInterval:
         """The interval whose state `to_dict` has written."""
-        low, high = state["reward_range"]
-        made = cls((low, high), state["level"])
-        made.n = state["n"]
-        made._lower.restore(state["lower"])
-        made._upper.restore(state["upper"])
+        try:
+            made = cls(state["reward_range"], state["level"])
+            made._lower.restore(state["lower"])
+            made._upper.restore(state["upper"])
+            made.n = state["n"]
+            if {made._lower.n, made._upper.n} != {made.n}:
+                raise ValueError(f"n is {made.n!r}, and its bounds have {made._lower.n} and {made._upper.n}")
+        except KeyError as problem:
+            raise ValueError(f"the state has no {problem}; expected what to_dict has returned.") from None
+        except (TypeError, ValueError, AttributeError, IndexError) as problem:
+            said = str(problem).rstrip(".")
+            raise ValueError(f"the state is damaged ({said}); expected what to_dict has returned.") from None
         return made
 
 
@@ -164,33 +182,12 @@ def _bounded(w: _Floats, r: _Floats, beyond: ArrayLike | None) -> _Floats:
     """For each bound, a variable that is at most the bound plus 1, and whose mean is at least the value."""
     if beyond is None:  # nothing is known of what else could have been drawn: the highest reward
         return np.ones((len(w), len(WEIGHT_BOUNDS)))
-    mass = np.asarray(beyond, dtype=np.float64)
+    mass = as_floats(beyond, "beyond")
     if mass.ndim == 1:
         mass = mass[None, :]
     if mass.shape != (len(w), len(WEIGHT_BOUNDS)):
         raise ValueError(f"beyond has shape {mass.shape}; expected ({len(w)}, {len(WEIGHT_BOUNDS)}), of mass_beyond.")
+    fits = (mass >= 0) & (mass <= 1)
+    if not fits.all():
+        raise ValueError(f"beyond has the value {mass[~fits][0]}; expected numbers from 0 to 1, of mass_beyond.")
     return np.where(w[:, None] <= WEIGHT_BOUNDS, w[:, None] * r[:, None], 0.0) + mass
-
-
-def checked_range(given: tuple[float, float]) -> tuple[float, float]:
-    """A range of rewards as two floats."""
-    low, high = (float(one) for one in given)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"reward_range is {tuple(given)}; expected two finite numbers, the lower one first.")
-    return low, high
-
-
-def checked_level(given: float) -> float:
-    """A level of confidence."""
-    if not 0.0 < given < 1.0:
-        raise ValueError(f"level is {given}; expected a number between 0 and 1, such as 0.95.")
-    return float(given)
-
-
-def scaled(rewards: _Floats, reward_range: tuple[float, float]) -> _Floats:
-    """Rewards in [0, 1]; raises where one is outside the range."""
-    low, high = reward_range
-    bad = ~((rewards >= low) & (rewards <= high))
-    if bad.any():
-        raise ValueError(f"a reward is {rewards[bad][0]}; expected numbers in [{low:g}, {high:g}], the reward_range.")
-    return (rewards - low) / (high - low)

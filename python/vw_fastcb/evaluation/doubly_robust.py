@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb.evaluation import asymptotic
-from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS, checked_level, checked_range, scaled
+from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS
 from vw_fastcb.evaluation.asymptotic import Sums
+from vw_fastcb.evaluation.inputs import checked_count, checked_level, checked_range, scaled
 from vw_fastcb.evaluation.martingales import LowerBounds
 from vw_fastcb.evaluation.results import Estimate, Interval
 from vw_fastcb.evaluation.tally import estimate
@@ -43,10 +44,10 @@ class DoublyRobustTally:
         learns: bool = False,
     ) -> None:
         self._range, self._level = checked_range(reward_range), checked_level(level)
-        self._error = (1.0 - level) / 2.0
+        self._error = (1.0 - self._level) / 2.0
         self._has_plan = expected is not None and not learns
         shares = np.full(len(WEIGHT_BOUNDS), 1.0 / len(WEIGHT_BOUNDS))
-        plan = expected if self._has_plan else None
+        plan = checked_count(expected) if self._has_plan else None
         self._lower = LowerBounds(WEIGHT_BOUNDS, WEIGHT_BOUNDS + 1.0, shares, plan)
         self._upper = LowerBounds(WEIGHT_BOUNDS, WEIGHT_BOUNDS + 1.0, shares, plan)
         self._sums = Sums()

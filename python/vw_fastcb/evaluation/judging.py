@@ -75,6 +75,8 @@ def evaluate(
     Returns:
         What was found, in the order of the policies.
     """
+    if isinstance(policies, str):
+        raise ValueError(f"policies is the text {policies!r}; expected a list of policies, such as [{policies!r}].")
     runs = [_Run(text, log, level, has_control=control is not None) for text in policies]
     with contextlib.ExitStack() as open_ones:
         for run in runs:

@@ -16,15 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS, checked_range
+from vw_fastcb.evaluation.anytime import WEIGHT_BOUNDS
 from vw_fastcb.evaluation.dsjson import Line, decoder, names_of
+from vw_fastcb.evaluation.inputs import LEAST_PROBABILITY, ROUNDING, as_floats, checked_range
 
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
 
 _LINES = 4000  # at once
 _PIECE = 4 << 20  # bytes that are read at once
-_ROUNDING = 1e-3  # that logged probabilities may be off
 _MOST_BAD = 10  # lines whose reasons are kept
 
 
@@ -248,14 +248,15 @@ def _assembled(
     actions = np.clip(actions, 0, np.maximum(counts - 1, 0))
     if n:
         sums = np.add.reduceat(logged, first[:-1])
-        for i in np.flatnonzero(~(np.abs(sums - 1) <= _ROUNDING * counts)):
+        for i in np.flatnonzero(~(np.abs(sums - 1) <= ROUNDING * counts)):
             reasons.setdefault(int(i), f"its p sums to {sums[i]:.6g}; expected 1.")
         drawn = logged[first[:-1] + actions]
-        for i in np.flatnonzero(np.abs(said - drawn) > _ROUNDING):
+        for i in np.flatnonzero(np.abs(said - drawn) > ROUNDING):
             reasons.setdefault(int(i), f"its _label_probability is {said[i]}, and its p says {drawn[i]:.6g}.")
         logged[first[:-1] + actions] = np.where(np.isnan(said), drawn, said)
-        for i in np.flatnonzero(~(logged[first[:-1] + actions] > 0)):
-            reasons.setdefault(int(i), "its chosen action has the probability 0.")
+        for i in np.flatnonzero(~(logged[first[:-1] + actions] >= LEAST_PROBABILITY)):
+            chance = logged[first[i] + actions[i]]
+            reasons.setdefault(int(i), f"its chosen action has the probability {chance:g}.")
     rewards = np.array([-(one.cost or 0.0) for one in parsed]) + 0.0
     low, high = reward_range
     for i in np.flatnonzero(~((rewards >= low) & (rewards <= high))):
@@ -393,16 +394,25 @@ class FrameLog:
         self.name, self.sign, self.done = "the frame", 1.0, 0.0
         self.reward_range = checked_range(reward_range)
         self.counted = Counted()
-        self._names = None if action_names is None else list(action_names)
-        self._rewards = np.asarray(_column(frame, reward), dtype=np.float64)
-        self._actions = np.asarray(_column(frame, action)).astype(np.int64)
+        self._names = None if action_names is None else _checked_names(action_names)
+        self._rewards = as_floats(_column(frame, reward), f"the column {reward!r}")
+        self._actions = _checked_numbers(_column(frame, action), action)
         self.expected = len(self._rewards)
+        self._pmfs: list[Any] | None = None
         if pmf is not None:
-            self._pmfs: list[Any] | None = list(_column(frame, pmf))
+            self._pmfs = list(_column(frame, pmf))
         else:
             assert probability is not None
-            self._pmfs, self._probabilities = None, np.asarray(_column(frame, probability), dtype=np.float64)
-        self._count = int(self._actions.max(initial=0)) + 1
+            self._probabilities = as_floats(_column(frame, probability), f"the column {probability!r}")
+        given: Any = self._probabilities if self._pmfs is None else self._pmfs
+        lengths = [len(one) for one in (self._rewards, self._actions, given)]
+        if len(set(lengths)) > 1:
+            raise LogError(f"the columns have {lengths} rows; expected as many of each.")
+        self._count = int(self._actions.max(initial=0)) + 1  # where pmfs do not say it
+        if self._names is not None:
+            if self._pmfs is None and self._count > len(self._names):
+                raise LogError(f"there are {len(self._names)} action_names, and an action is {self._count - 1}.")
+            self._count = len(self._names)
 
     def batches(self) -> Iterator[Batch]:
         """Reads it from its beginning."""
@@ -411,7 +421,7 @@ class FrameLog:
             rows = slice(start, start + 65_536)
             actions, rewards = self._actions[rows], self._rewards[rows]
             if self._pmfs is not None:
-                pmfs = [np.asarray(one, dtype=np.float64) for one in self._pmfs[rows]]
+                pmfs = [_as_pmf(one, row, self._names) for row, one in enumerate(self._pmfs[rows], start)]
                 counts, logged = np.array([len(one) for one in pmfs]), np.concatenate(pmfs)
             else:  # of the other actions nothing is known
                 counts = np.full(len(actions), self._count)
@@ -431,10 +441,52 @@ def _check_rows(batch: Batch, reward_range: tuple[float, float], start: int) -> 
     low, high = reward_range
     for i in np.flatnonzero(~((batch.rewards >= low) & (batch.rewards <= high)))[:1]:
         raise LogError(f"the reward of row {start + i} is {batch.rewards[i]}; expected one in [{low:g}, {high:g}].")
-    for i in np.flatnonzero((batch.actions < 0) | (batch.actions >= np.diff(batch.first)))[:1]:
-        raise LogError(f"the action of row {start + i} is {batch.actions[i]}; expected 0 to {np.diff(batch.first)[i]}.")
-    for i in np.flatnonzero(~((batch.probabilities > 0) & (batch.probabilities <= 1)))[:1]:
-        raise LogError(f"row {start + i} has the probability {batch.probabilities[i]}; expected a number in (0, 1].")
+    counts = np.diff(batch.first)
+    for i in np.flatnonzero((batch.actions < 0) | (batch.actions >= counts))[:1]:
+        raise LogError(f"the action of row {start + i} is {batch.actions[i]}; expected 0 to {counts[i] - 1}.")
+    fits = (batch.probabilities >= LEAST_PROBABILITY) & (batch.probabilities <= 1)
+    for i in np.flatnonzero(~fits)[:1]:
+        raise LogError(
+            f"the logged action of row {start + i} has the probability {batch.probabilities[i]}; expected a number in "
+            f"(0, 1], and at least {LEAST_PROBABILITY:g}."
+        )
+
+
+def _checked_names(given: Sequence[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    if isinstance(given, str) or not all(isinstance(one, str) for one in names) or len(set(names)) < len(names):
+        raise LogError(f"action_names are {given!r}; expected a list of texts, all different.")
+    return names
+
+
+def _checked_numbers(column: Any, name: str) -> _Integers:
+    """The logged actions; a column with whole numbers may be one of floats."""
+    given = np.asarray(column)
+    if given.dtype.kind in "OUST" and any(isinstance(one, str) for one in given.ravel()[:1]):
+        raise LogError(
+            f"the column {name!r} has the text {str(given.ravel()[0])!r}; expected the actions' numbers, from 0."
+        )
+    numbers = as_floats(column, f"the column {name!r}")
+    if numbers.ndim != 1:
+        raise LogError(f"the column {name!r} has shape {numbers.shape}; expected a number per row.")
+    for i in np.flatnonzero(~((numbers >= 0) & (numbers < 2**53) & (numbers == np.floor(numbers))))[:1]:
+        raise LogError(f"the action of row {i} is {numbers[i]:g}; expected a whole number from 0 on.")
+    return numbers.astype(np.int64)
+
+
+def _as_pmf(given: Any, row: int, names: list[str] | None) -> _Floats:
+    """The probabilities of a row's actions; raises where they are none."""
+    try:
+        pmf = as_floats(given, "it")
+    except ValueError:
+        raise LogError(f"the pmf of row {row} is {given!r}; expected a list of probabilities.") from None
+    if pmf.ndim != 1 or not len(pmf) or not ((pmf >= 0) & (pmf <= 1)).all():
+        raise LogError(f"the pmf of row {row} is {pmf.tolist()}; expected a list of probabilities.")
+    if abs(pmf.sum() - 1) > ROUNDING * len(pmf):
+        raise LogError(f"the pmf of row {row} sums to {pmf.sum():.6g}; expected 1.")
+    if names is not None and len(pmf) != len(names):
+        raise LogError(f"the pmf of row {row} has {len(pmf)} actions, and there are {len(names)} action_names.")
+    return pmf
 
 
 def _column(frame: Any, name: str) -> Any:
@@ -498,7 +550,8 @@ def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:
     starts = batch.first[:-1]
     # A policy whose action an event does not have plays nothing there, and nobody knows what it would earn.
     absent = (np.add.reduceat(policy, starts) == 0.0).astype(np.float64)
-    possible = np.divide(policy, batch.logged, out=np.zeros_like(policy), where=batch.logged > 0)
+    with np.errstate(over="ignore"):  # the log hardly ever plays it: the weight has no bound
+        possible = np.divide(policy, batch.logged, out=np.zeros_like(policy), where=batch.logged > 0)
     beyond = np.stack(
         [np.add.reduceat(np.where(policy > bound * batch.logged, policy, 0.0), starts) for bound in WEIGHT_BOUNDS],
         axis=1,

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.evaluation.inputs import as_floats, checked_count
+
 _Floats = NDArray[np.float64]
 
 # Bets, from bold to cautious. That of the middle suits a sum of squares of 10^4, the last one of 10^12; one that is off
@@ -53,6 +55,11 @@ class LowerBounds:
         self._bets = np.zeros(len(shifts))
         self._gains = np.zeros(len(shifts))
         self._paid = np.zeros(len(shifts))
+
+    @property
+    def n(self) -> int:
+        """How many events there were."""
+        return self._n
 
     def update(self, values: _Floats, error: float) -> None:
         """Takes the variables of further events, a row per event."""
@@ -108,11 +115,14 @@ class LowerBounds:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes a state that `to_dict` has made."""
-        self._n, self._expected = state["n"], state["expected"]
+        n, self._expected = state["n"], checked_count(state["expected"])
+        if type(n) is not int or n < 0:
+            raise ValueError(f"n is {n!r}; expected a whole number from 0 on.")
+        self._n = n
         for name in ("sums", "squares", "bets", "gains", "paid"):
-            found = np.array(state[name], dtype=np.float64)
-            if found.shape != self._shifts.shape:
-                raise ValueError(f"the state has {len(found)} {name}; expected {len(self._shifts)}.")
+            found = as_floats(state[name], name).copy()
+            if found.shape != self._shifts.shape or not np.isfinite(found).all():
+                raise ValueError(f"{name} are {state[name]}; expected {len(self._shifts)} finite numbers.")
             setattr(self, f"_{name}", found)
 
 

@@ -45,6 +45,7 @@ class Estimate:
         effective_n: How many events collected by the policy itself they are worth.
         largest_weight: The largest weight that one event had.
         intervals: By name: "anytime" and "empirical_bernstein" are valid, "gaussian" and "cressie_read" asymptotic.
+            `replay` has valid ones where it knows whole pmfs.
         warnings: What to know before the estimate is trusted.
         refused: Why the log cannot answer; None where it can. Valid intervals are valid all the same.
     """
@@ -60,14 +61,14 @@ class Estimate:
 
     @property
     def interval(self) -> Interval:
-        """The interval that holds at every n at once."""
-        return self.intervals["anytime"]
+        """The interval that holds at every n at once; the Gaussian one where there is none."""
+        return self.intervals["anytime"] if "anytime" in self.intervals else self.intervals["gaussian"]
 
     def __str__(self) -> str:
-        """The estimate, its valid interval, what it rests on, and why not to trust it."""
+        """The estimate, its interval, what it rests on, and why not to trust it."""
         held = self.interval
         value = f"{self.value:.4f}" if self.refused is None else "unknown"
-        words = f"{value}, valid {held.level:.0%} interval {held.low:.4f} to {held.high:.4f}"
+        words = f"{value}, {held.kind} {held.level:.0%} interval {held.low:.4f} to {held.high:.4f}"
         words += f", effective sample size {self.effective_n:,.0f}"
         why = [] if self.refused is None else [self.refused[0].upper() + self.refused[1:]]
         return "\n".join([words, *self.warnings, *why])

@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike
 from vw_fastcb.evaluation import asymptotic
 from vw_fastcb.evaluation.anytime import AnytimeInterval
 from vw_fastcb.evaluation.asymptotic import Sums
+from vw_fastcb.evaluation.inputs import MOST_WEIGHT, as_floats
 from vw_fastcb.evaluation.results import Estimate, Interval, Kind
+
+UNSEEN = 0.1
+"""The share of a policy's choices beyond which what the log never plays leaves no answer."""
 
 _FEW = 10.0  # effective events, below which there is no answer
 _SCARCE = 100.0  # and below which there is a warning
 _ODD = 4.0  # standard errors
-_UNSEEN = 0.1  # of a policy's choices, beyond which there is no answer
 
 
 class Tally:
@@ -43,8 +46,7 @@ class Tally:
         self._has_plan = expected is not None and not learns
         self._sums = Sums()
         self._uncovered = 0.0  # probability that the policy gives to actions which the log cannot play
-        self._knows_all = True  # all that could have been drawn
-        self._largest_possible = 0.0
+        self._largest_possible = 0.0  # infinite where nobody knows what else could have been drawn
 
     @property
     def n(self) -> int:
@@ -69,14 +71,14 @@ class Tally:
             largest: (n,), the largest weight that each event could have had.
             uncovered: (n,), how likely the policy plays an action that the log could not have played.
         """
-        w, r = np.asarray(weights, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
-        self._anytime.update(w, r, beyond=beyond)
+        w, r = np.atleast_1d(as_floats(weights, "weights")), np.atleast_1d(as_floats(rewards, "rewards"))
+        unseen = 0.0 if uncovered is None else float(as_floats(uncovered, "uncovered").sum())
+        most = math.inf if largest is None else float(as_floats(largest, "largest").max(initial=0.0))
+        self._anytime.update(w, r, beyond=beyond)  # first, as it refuses what is wrong
         self._sums.update(w, self._anytime.scaled(r))
-        self._uncovered += float(np.sum(0.0 if uncovered is None else uncovered))
-        if largest is None:
-            self._knows_all = self._knows_all and not len(w)
-        else:
-            self._largest_possible = max(self._largest_possible, float(np.max(largest, initial=0.0)))
+        self._uncovered += unseen
+        if len(w):  # squares of a larger weight would overflow
+            self._largest_possible = max(self._largest_possible, most if most <= MOST_WEIGHT else math.inf)
 
     def ips(self) -> Estimate:
         """The mean of the weighted rewards: unbiased, and of a large variance where weights are."""
@@ -92,7 +94,7 @@ class Tally:
 
     def _estimate(self, method: str, value: float, low: float, high: float) -> Estimate:
         sums, level = self._sums, self._anytime.level
-        most = max(self._largest_possible, sums.largest) if self._knows_all else math.inf
+        most = max(self._largest_possible, sums.largest)
         found: dict[str, tuple[float, float]] = {
             "gaussian": (low, high),
             "cressie_read": asymptotic.cressie_read(sums, level, (0.0, most)),
@@ -122,6 +124,14 @@ def estimate(method: str, value: float, sums: Sums, intervals: Mapping[str, Inte
     return Estimate(method, shown, sums.n, sums.effective_n, sums.largest, intervals, warnings, refused)
 
 
+def unseen_words(share: float) -> str:
+    """Why there is no answer where the policy plays what the log never plays."""
+    return (
+        f"the policy plays actions that the log never plays in {share:.0%} of the events. Nothing is known of what "
+        "they earn."
+    )
+
+
 def _interval(ends: tuple[float, float], level: float, kind: Kind) -> Interval:
     return Interval(*ends, level, kind)
 
@@ -134,11 +144,8 @@ def _judged(sums: Sums, uncovered: float) -> tuple[tuple[str, ...], str | None]:
     unseen = uncovered / n
     if sums.w == 0.0:
         return (), f"the policy never plays what the log has played: none of its {n:,} events tells what it would earn."
-    if unseen > _UNSEEN:
-        return (), (
-            f"the policy plays actions that the log never plays in {unseen:.0%} of the events. Nothing is known of "
-            "what they earn."
-        )
+    if unseen > UNSEEN:
+        return (), unseen_words(unseen)
     is_short = sums.effective_n > n / 2  # the log is what lacks, not what the policy has in common with it
     if sums.effective_n < _FEW:
         if is_short:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import math
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -131,6 +132,32 @@ def test_replay_of_a_policy_that_draws_is_near_its_value():
     found = replay(rewards, logged, policy, actions)
     assert truth in found.intervals["gaussian"]
     assert found.effective_n < 40_000
+
+
+def test_replay_calls_no_interval_valid_where_the_largest_weight_is_not_known():
+    rng = np.random.default_rng(0)
+    actions = (rng.random(60) < 0.01).astype(int)  # so that the weight of action 1 may not be seen
+    logged, policy = np.tile([0.99, 0.01], (60, 1)), np.full((60, 2), 0.5)
+    rewards = actions.astype(float)
+    single = replay(rewards, chosen(logged, actions), chosen(policy, actions))
+    assert {one.kind for one in single.intervals.values()} == {"asymptotic"}
+    assert any("whole pmfs" in one for one in single.warnings)
+    assert single.interval == single.intervals["gaussian"]
+    assert "asymptotic 95% interval" in str(single)
+    whole = replay(rewards, logged, policy, actions)
+    assert whole.interval.kind == "valid"
+    assert 0.5 in whole.interval
+    assert whole.largest_weight == 50
+
+
+def test_replay_calls_no_interval_valid_where_the_log_lacks_an_action():
+    logged, actions = np.tile([1.0, 0.0], (500, 1)), np.zeros(500, dtype=int)
+    half = replay(np.ones(500), logged, np.full((500, 2), 0.5), actions)  # and the other half may earn nothing
+    assert "valid" not in {one.kind for one in half.intervals.values()}
+    assert "never plays in 50%" in (half.refused or "")
+    few = replay(np.ones(500), logged, np.tile([0.95, 0.05], (500, 1)), actions)
+    assert few.refused is None
+    assert few.warnings[0].startswith("No interval is valid: in 5.0% of the events")
 
 
 # Valid intervals
@@ -294,11 +321,103 @@ def test_a_learning_policy_has_no_interval_for_a_constant_value():
         (([1.0], [[0.5, 0.4]], [[0.5, 0.5]], [0]), r"logged sums to 0.9 in row 0"),
         (([1.0], [[0.5, 0.5]], [[0.5, 0.5]], [2]), r"an action is 2; expected 0 to 1"),
         (([1.0], [0.5, 0.5], [0.5]), r"logged has shape \(2,\); expected \(1,\)"),
+        (([1.0], [1e-200], [0.5]), r"row 0 has the probability 1e-200; expected more than 0, and at least 1e-30"),
+        ((["a"], [0.5], [0.5]), r"rewards is \['a'\]; expected an array of numbers"),
+        ((["1"], [0.5], [0.5]), r"rewards is \['1'\]; expected an array of numbers"),
+        (([[1.0], [1.0, 2.0]], [0.5], [0.5]), r"rewards is \[\[1.0\], .*; expected an array of numbers"),
+        ((np.ma.masked_array([1.0], [True]), [0.5], [0.5]), r"rewards is a masked array"),
+        (([1.0], [[0.5, 0.5]], [[0.5, 0.5]], np.ma.masked_array([1], [True])), r"actions is a masked array"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         ips(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": "x"}, "level is 'x'; expected a number between 0 and 1"),
+        ({"level": 1.0}, "level is 1.0; expected a number between 0 and 1"),
+        ({"reward_range": None}, "reward_range is None; expected two numbers"),
+        ({"reward_range": (0, 1, 2)}, r"reward_range is \(0, 1, 2\); expected two numbers"),
+        ({"reward_range": "01"}, "reward_range is '01'; expected two numbers"),
+        ({"reward_range": (-1e308, 1e308)}, "with a finite difference"),
+        ({"expected": 2.5}, "expected is 2.5; expected a whole number"),
+        ({"expected": -1}, "expected is -1; expected a whole number"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        AnytimeInterval(**options)
+    with pytest.raises(ValueError, match=said):
+        DoublyRobustTally(**{"expected": 5, **options})
+
+
+@pytest.mark.parametrize("tiny", [1e-40, 1e-200, 5e-324])
+def test_actions_that_are_hardly_ever_played_have_weights_without_a_bound(tiny):
+    actions = np.zeros(1000, dtype=int)
+    logged, policy = np.tile([1.0, tiny], (1000, 1)), np.full((1000, 2), 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ips(np.ones(1000), logged, policy, actions)
+        kept = replay(np.ones(1000), logged, policy, actions)
+    assert found.interval.high == 1.0
+    assert all(math.isfinite(one.width) for one in found.intervals.values())
+    assert "none of the log's 1,000 events was kept" in (kept.refused or "")
+
+
+@pytest.mark.parametrize(
+    ("weights", "rewards", "beyond", "said"),
+    [
+        ([2.0, 0.0], [1.0, 1.0], np.zeros((1, 7)), r"beyond has shape \(1, 7\)"),
+        ([2.0, 0.0], [1.0, 1.0], np.full((2, 7), np.nan), "beyond has the value nan"),
+        ([2.0, 0.0], [1.0, 1.0], np.full((2, 7), 1.5), "beyond has the value 1.5"),
+        ([2.0, 0.0], [1.0, 3.0], None, "a reward is 3.0"),
+        ([2.0, 0.0], [1.0, np.nan], None, "a reward is nan"),
+        ([2.0, 1e300], [1.0, 1.0], None, r"a weight is 1e\+300; expected numbers from 0 to 1e\+30"),
+        ([2.0, 0.0], [1.0], None, "expected \\(n,\\) of both"),
+    ],
+)
+def test_a_refused_update_changes_nothing(weights, rewards, beyond, said):
+    interval = AnytimeInterval(expected=100)
+    interval.update([2.0, 0.0] * 50, [1.0, 0.0] * 50)
+    before = json.dumps(interval.to_dict())
+    with pytest.raises(ValueError, match=said):
+        interval.update(weights, rewards, beyond=beyond)
+    assert json.dumps(interval.to_dict()) == before
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.5])
+def test_what_is_no_probability_has_no_mass_beyond(wrong):
+    with pytest.raises(ValueError, match=f"policy has the value {wrong}"):
+        mass_beyond([[wrong, 1.0]], [[0.5, 0.5]])
+    with pytest.raises(ValueError, match=f"logged has the value {wrong}"):
+        mass_beyond([1.0], [wrong])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state.pop("lower"),
+        lambda state: state.update(n=7),
+        lambda state: state.update(level="x"),
+        lambda state: state.update(reward_range=None),
+        lambda state: state.update(upper=[]),
+        lambda state: state["upper"].update(n="many"),
+        lambda state: state["upper"].update(expected=-3),
+        lambda state: state["lower"].update(sums=[0.0]),
+        lambda state: state["lower"].update(squares=[math.nan] * 4),
+        lambda state: state["lower"].update(bets=None),
+    ],
+)
+def test_a_damaged_state_is_refused(damage):
+    interval = AnytimeInterval(expected=2)
+    interval.update([2.0, 0.0], [1.0, 0.0])
+    state = json.loads(json.dumps(interval.to_dict()))
+    damage(state)
+    with pytest.raises(ValueError, match=r"^the state .*; expected what to_dict has returned\.$"):
+        AnytimeInterval.from_dict(state)
 
 
 @pytest.mark.parametrize("module", ["evaluation", "evaluation.anytime", "evaluation.arrays"])

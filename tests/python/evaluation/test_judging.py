@@ -257,6 +257,47 @@ def test_an_action_that_some_events_lack_may_earn_anything_there():
     assert 1.0 in found.estimates["ips"].interval
 
 
+THIRDS = [1 / 3] * 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ({"pmf": [[0.5] * 3] * 4}, {}, "the pmf of row 0 sums to 1.5; expected 1"),
+        ({"pmf": [THIRDS, [0.6, 0.6, -0.2]] * 2}, {}, r"the pmf of row 1 is \[0.6, 0.6, -0.2\]"),
+        ({"pmf": [[*THIRDS, float("nan")]] * 4}, {}, "nan.*; expected a list of probabilities"),
+        ({"pmf": [THIRDS, [], THIRDS, THIRDS]}, {}, r"the pmf of row 1 is \[\]"),
+        ({"pmf": [THIRDS, None, THIRDS, ["a"]]}, {}, "the pmf of row 1 is nan|the pmf of row 1 is None"),
+        ({"pmf": [THIRDS] * 3}, {}, r"the columns have \[4, 4, 3\] rows"),
+        ({"action": [0.0, 1.7, 0.0, 1.0]}, {}, "the action of row 1 is 1.7; expected a whole number"),
+        ({"action": [0, 1, -9, 0]}, {}, "the action of row 2 is -9"),
+        ({"action": [0, 3, 1, 2]}, {}, "the action of row 1 is 3; expected 0 to 2"),
+        ({"action": ["a", "b", "c", "a"]}, {}, "the column 'action' has the text 'a'; expected the actions' numbers"),
+        ({"reward": ["good"] * 4}, {}, "the column 'reward' is .*; expected an array of numbers"),
+        ({}, {"action_names": ["a", "b"]}, "the pmf of row 0 has 3 actions, and there are 2 action_names"),
+        ({}, {"action_names": "abc"}, "action_names are 'abc'; expected a list"),
+        ({}, {"action_names": ["a", "a", "b"]}, "expected a list of texts, all different"),
+        ({}, {"pmf": None, "probability": "p", "action_names": ["a", "b"]}, "2 action_names, and an action is 2"),
+        ({"p": [0.5, 1e-99, 1, 1]}, {"pmf": None, "probability": "p"}, "row 1 has the probability 1e-99"),
+    ],
+)
+def test_frames_that_cannot_be_are_refused(columns, options, said):
+    frame = {"reward": [0.0, 1.0, 0.0, 1.0], "action": [0, 1, 2, 0], "pmf": [THIRDS] * 4, "p": [0.5] * 4, **columns}
+    with pytest.raises(ValueError, match=said):
+        evaluate(FrameLog(frame, **{"pmf": "pmf", **options}), ["constant:0"])
+
+
+def test_whole_numbers_may_be_floats_in_a_frame():
+    frame = {"reward": [0.0, 1.0] * 50, "action": [0.0, 1.0] * 50, "p": [0.5] * 100}
+    (found,) = evaluate(FrameLog(frame, probability="p", action_names=["a", "b", "c"]), ["constant:b"])
+    assert found.estimates["ips"].value == 1.0
+
+
+def test_a_text_is_no_list_of_policies():
+    with pytest.raises(ValueError, match=r"expected a list of policies, such as \['logged'\]"):
+        evaluate(FrameLog({"reward": [1.0], "action": [0], "p": [1.0]}, probability="p"), "logged")
+
+
 def test_flags_of_vw_are_refused_on_frames(world):
     log = FrameLog(pd.DataFrame({"reward": world.rewards, "action": world.actions, "p": 0.5}), probability="p")
     (found,) = evaluate(log, [FLAGS])
