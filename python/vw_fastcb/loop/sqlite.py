@@ -124,10 +124,7 @@ _INSERT = (
 )
 _INSERTS = [_INSERT + ", (?, ?, ?, ?, ?, ?, ?, ?)" * more for more in range(64)]  # of 1 row, 2 rows, ...
 _WIPED = "PRAGMA secure_delete = ON"  # what was erased is gone from the file
-_INSERT_MODEL = (  # what is there stays as it is, unless it was damaged
-    "INSERT INTO model VALUES (?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes"
-)
+_INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 _INSERT_WINDOW = "INSERT OR REPLACE INTO window VALUES (?, ?, NULL, ?)"
 _END_WINDOWS = "UPDATE window SET until = ? WHERE until IS NULL AND position IN (SELECT value FROM json_each(?))"
 
