@@ -126,7 +126,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
         assert server.post("/decide", {"event_id": "e1", "context": {"a": 1}}).status == 200
         with contextlib.closing(server.raw()) as raw:
             raw.sendall(
-                b"POST /decide HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\ncontent-type: application/json\r\n\r\n"
+                b"POST /decide HTTP/1.1\r\nhost: [::1]\r\ncontent-length: 9\r\ncontent-type: application/json\r\n\r\n"
             )
             time.sleep(0.2)
             server.process.send_signal(signal.SIGTERM)
