@@ -46,15 +46,18 @@ def run_evaluate(
     if found is None:
         return INTERRUPTED
     _need_events(log)
-    if picture is not None:
-        from vw_fastcb.commands.evaluate_picture import save_picture  # noqa: PLC0415, it needs the plotting library
-
-        save_picture(log, found, method, picture)
     if as_json:
         print(json.dumps(_for_programs(log, found, method), indent=2))
     else:
         _print(log, found, method, level)
-        if picture is not None:
+    if picture is not None:
+        from vw_fastcb.commands.evaluate_picture import save_picture  # noqa: PLC0415, it needs the plotting library
+
+        try:
+            save_picture(log, found, method, picture)
+        except OSError as problem:
+            raise OSError(f"the picture {str(picture)!r} could not be written: {problem.strerror}.") from problem
+        if not as_json:
             print(f"The picture is in {picture}.")
     return 0 if any(one.refused is None for one in found) else 1
 
