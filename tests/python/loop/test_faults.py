@@ -67,9 +67,15 @@ def test_models_are_swapped_under_load(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["first", "mean", "sum"])
 def test_many_processes_are_killed_and_nothing_is_lost(tmp_path, aggregation):
-    arguments = ("--kills", 40, "--events", 40_000, "--rare", 200, "--aggregation", aggregation)
-    found = run("kills", tmp_path, *arguments, "--seed", len(aggregation))
-    assert found["kills"]["learners"] >= 1  # each of them takes as long as a lease lasts, however fast the machine is
+    arguments = ("--kills", 40, "--events", 10_000, "--rare", 200, "--aggregation", aggregation)
+    learners = 0
+    for seed in range(12):  # a killed learner is replaced when its lease is over: a fast machine is done before that
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        learners += run("kills", folder, *arguments, "--seed", seed)["kills"]["learners"]
+        if learners >= 5:
+            break
+    assert learners >= 5
 
 
 # Every boundary

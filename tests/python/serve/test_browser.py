@@ -117,8 +117,8 @@ def test_the_page_in_a_browser(browser, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_hour_of_traffic_leaves_browser_and_server_as_they_were(browser, tmp_path):
-    """As many decisions as a page with 20 visitors a second has in an hour, as fast as they go."""
+def test_minutes_of_traffic_leave_browser_and_server_nearly_as_they_were(browser, tmp_path):
+    """One visitor after another, as fast as they go. It is not an hour, and the server may still grow a little."""
     minutes = 6
     with serving(tmp_path / "news.db", "--actions", "politics,sports,music", "--reward-range", "0", "1", "--wait", "2s",
                  "--default-reward", "0", "--checkpoint-every", "2s") as server:  # fmt: skip
