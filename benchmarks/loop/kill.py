@@ -34,6 +34,7 @@ def table(found: dict[str, Any]) -> str:
         ("processes started", found["processes"]),
         ("killed while they learned", found["kills"].get("learners", 0)),
         ("killed while they decided", found["kills"].get("deciders", 0)),
+        *[("killed while they stood by", number) for what, number in found["kills"].items() if what == "standbys"],
         *[("redis-server killed", number) for what, number in found["kills"].items() if what == "servers"],
         ("times that the lease was taken", found["takeovers"]),
         ("generations (checkpoints)", found["generations"]),
@@ -101,7 +102,7 @@ def main() -> None:
         run = kills.Run(Path(folder), plan, lambda line: print(line, flush=True))
         run.all()
         print(f"{time.monotonic() - began:.0f} s; one learner reads the journal now", flush=True)
-        found = kills.check(run)
+        found = kills.check(run.outcome())
     command = f"python benchmarks/loop/kill.py --kills {plan.kills} --events {plan.events} --seed {plan.seed}"
     write(given.report, report(plan, found, command))
     print(f"{time.monotonic() - began:.0f} s; everything is there. See {given.report}")

@@ -238,6 +238,9 @@ class Run:
                 os.kill(child.pid, signal.SIGKILL)
                 os.waitpid(child.pid, 0)
 
+    def outcome(self) -> Outcome:
+        return Outcome(self.path, self.acknowledged, self.killed, self.started, self.silence)
+
     def close(self) -> None:
         """Ends the server, if there is one."""
         if self.server is not None:
@@ -390,7 +393,26 @@ class Run:
             self._kill(child)
 
 
-def check(run: Run) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Outcome:
+    """What a run says of itself.
+
+    Attributes:
+        path: The journal.
+        acknowledged: What was: its kind, the event, and what was said about it.
+        killed: How many, by their kind.
+        started: How many processes.
+        silence: The longest time without an acknowledged decision, in seconds.
+    """
+
+    path: Path | str
+    acknowledged: list[tuple[Any, ...]]
+    killed: Counter[str]
+    started: int
+    silence: float
+
+
+def check(run: Outcome) -> dict[str, Any]:
     """Asserts what a run must leave behind; gives its numbers."""
     Loop.open(run.path).close()
     with journal_at(run.path) as journal:
@@ -473,7 +495,7 @@ def main() -> None:
     run = Run(given.folder, plan, lambda line: print(line, file=sys.stderr, flush=True))
     try:
         run.all()
-        print(json.dumps(check(run)))
+        print(json.dumps(check(run.outcome())))
     finally:
         run.close()
 

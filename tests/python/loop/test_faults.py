@@ -58,13 +58,6 @@ def test_processes_and_redis_are_killed_and_nothing_is_lost(tmp_path, kills, eve
 
 
 @pytest.mark.slow
-def test_models_are_swapped_under_load(tmp_path):
-    need_redis()
-    found = run("swaps", tmp_path, "--swaps", 300, timeout=1200)
-    assert min(found["swaps"]) >= 300
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["first", "mean", "sum"])
 def test_many_processes_are_killed_and_nothing_is_lost(tmp_path, aggregation):
     arguments = ("--kills", 40, "--events", 10_000, "--rare", 200, "--aggregation", aggregation)
