@@ -33,7 +33,9 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 
-from serve.browser import Browser
+from playwright.sync_api import Browser
+
+from serve.browser import chromium, tab
 from vw_fastcb import Loop
 from vw_fastcb.loop.loop import answer_all
 from vw_fastcb.loop.requests import Decide, Observe
@@ -90,17 +92,15 @@ def serving(journal: Path, *options: str) -> Iterator[tuple[str, psutil.Process]
 
 def first_sight(browser: Browser, journal: Path) -> dict[str, float]:
     """Milliseconds from the start of the navigation, with a server whose page nobody has looked at before."""
-    with serving(journal) as (url, _), browser.tab("data:text/html,") as tab:
-        tab.call("Page.navigate", url=f"{url}/")
+    with serving(journal) as (url, _), tab(browser, f"{url}/") as seen:
         found = {}
-        for name, seen in {
+        for name, sight in {
             "numbers": "document.querySelectorAll('#cards div').length > 3",
             "newest": "document.querySelector('#reward path.main')",
             "everything": "document.querySelector('#reading')?.hidden",
         }.items():
-            tab.wait_for(seen, patience=900)
-            found[name] = float(tab.run("performance.now()"))
-        found["paint"] = float(tab.run("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            found[name] = seen.page.wait_for_function(f"({sight}) && performance.now()", timeout=900_000).json_value()
+        found["paint"] = seen.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         return found
 
 
@@ -136,24 +136,21 @@ def memory(browser: Browser, folder: Path, minutes: int) -> list[tuple[int, ...]
     """Each minute: decisions, heap, elements, server, reader (the last two and the heap in KiB)."""
     options = ("--actions", ",".join(ACTIONS), "--reward-range", "0", "1", "--default-reward", "0", "--wait", "30s")
     found = []
-    with serving(folder / "memory.db", *options) as (url, server), browser.tab(f"{url}/") as tab:
+    with serving(folder / "memory.db", *options) as (url, server), tab(browser, f"{url}/") as seen:
         ended = threading.Event()
         visitors = threading.Thread(target=_visit, args=(url, ended))
         visitors.start()
         try:
             for _ in range(minutes):
                 time.sleep(60)
-                tab.run("gc(); gc()")
-                heap = tab.run("performance.memory.usedJSHeapSize") >> 10
-                elements = tab.run("document.querySelectorAll('*').length")
-                decisions = int(tab.run("document.querySelector('#cards dd').firstChild.textContent").replace(",", ""))
+                decisions = int(seen.page.locator("#cards dd").first.inner_text().split()[0].replace(",", ""))
                 sizes = [one.memory_info().rss >> 10 for one in (server, *server.children())]
-                found.append((decisions, heap, elements, *sizes))
+                found.append((decisions, seen.heap() >> 10, seen.elements(), *sizes))
                 print(*found[-1], flush=True)
         finally:
             ended.set()
             visitors.join()
-        assert tab.complaints() == []
+        assert seen.complaints == []
     return found
 
 
@@ -185,7 +182,7 @@ def main() -> None:
         journal = args.journal or folder / "news.db"
         if args.journal is None:
             make_journal(journal, args.records)
-        with Browser() as browser:
+        with chromium() as browser:
             sights = [first_sight(browser, journal) for _ in range(args.rounds)]
             print(sights, flush=True)
             costs = {

@@ -6,15 +6,20 @@ import time
 import psutil
 import pytest
 
-from serve.browser import CHROMIUM, MISSING, Browser
 from serve.servers import serving, threaded
 from vw_fastcb import Loop
 
+pytest.importorskip("playwright")
+
+from playwright.sync_api import expect
+
+from serve.browser import CHROMIUM, MISSING, PATIENCE, chromium, tab
+
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+expect.set_options(timeout=PATIENCE)
 
 TOKEN = "a-token-of-32-characters-or-more"
 NEWS = {"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "default_reward": 0, "seed": 1}
-CARD = "[...document.querySelectorAll('#cards div')].find((one) => one.innerText.startsWith('{}'))"
 
 # What a screen reader would stumble over.
 NAMELESS = """[...document.querySelectorAll('button, svg[role=img], table, input, section, dialog, progress')]
@@ -26,12 +31,13 @@ NAMELESS = """[...document.querySelectorAll('button, svg[role=img], table, input
 
 @pytest.fixture(scope="module")
 def browser():
-    with Browser() as browser:
-        yield browser
+    with chromium() as one:
+        yield one
 
 
-def shown(tab, name):
-    return tab.run(CARD.format(name) + "?.querySelector('dd').childNodes[0].textContent")
+def card(page, name):
+    """What stands under a name."""
+    return page.locator("#cards div", has_text=name).first.locator("dd")
 
 
 def visit(loop, number):
@@ -43,77 +49,73 @@ def test_the_page_in_a_browser(browser, tmp_path):
     with (
         Loop.open(tmp_path / "news.db", **NEWS) as loop,
         threaded(loop, tokens=[TOKEN.encode()]) as server,
-        browser.tab(f"{server.url}/") as tab,
+        tab(browser, f"{server.url}/") as seen,
     ):
+        page = seen.page
         # The token, by keyboard alone.
-        tab.wait_for("document.activeElement.id === 'token'")
-        tab.type("a-wrong-token-of-this-length")
-        tab.press("Enter")
-        tab.wait_for("document.getElementById('refused').innerText.includes('not the token')")
-        tab.run("document.getElementById('token').value = ''")
-        tab.type(TOKEN)
-        tab.press("Enter")
-        tab.wait_for("document.querySelector('#cards dd')")
-        assert shown(tab, "Decisions") == "0"
-        assert "No decision has been made yet." in tab.run("document.getElementById('reward').textContent")
+        expect(page.get_by_label("Token")).to_be_focused()
+        page.keyboard.type("a-wrong-token-of-this-length")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("this is not the token")).to_be_visible()
+        page.get_by_label("Token").fill("")
+        page.keyboard.type(TOKEN)
+        page.keyboard.press("Enter")
+        expect(card(page, "Decisions")).to_have_text("0 0 learned", use_inner_text=True)
+        expect(page.locator("#reward")).to_contain_text("No decision has been made yet.")
 
         # What happens comes by itself.
         for number in range(8):
             visit(loop, number)
         first = loop.checkpoint()
-        tab.wait_for("document.querySelectorAll('#recent button').length === 8")
-        tab.wait_for(f"{CARD.format('Decisions')}.querySelector('dd').childNodes[0].textContent === '8'")
-        tab.wait_for("document.querySelectorAll('#policies tbody tr').length === 4")
-        assert tab.run("document.querySelector('#policies tbody tr').innerText").split("\t")[:2] == [
-            "what was played",
-            "1.000",
-        ]
-        assert shown(tab, "Mean reward") == "1.000"
+        expect(page.locator("#recent").get_by_role("button")).to_have_count(8)
+        expect(card(page, "Decisions")).to_have_text("8 8 learned", use_inner_text=True)
+        expect(page.locator("#policies tbody tr")).to_have_count(4)
+        expect(page.locator("#policies tbody tr").first.locator("th, td").nth(0)).to_have_text("what was played")
+        expect(page.locator("#policies tbody tr").first.locator("th, td").nth(1)).to_have_text("1.000")
+        expect(card(page, "Mean reward")).to_contain_text("1.000")
 
         # What drove a decision, by keyboard; Escape leaves, and the focus is where it was.
-        tab.run("document.querySelector('#recent button').focus()")
-        tab.press("Enter")
-        tab.wait_for("document.querySelector('#why[open] tbody')")
-        words = tab.run("document.getElementById('why').innerText")
-        assert "What drove e7" in words
-        assert "user=Tom" in words
-        assert "predicted reward" in words
-        assert tab.run(NAMELESS) == []
-        tab.press("Escape")
-        tab.wait_for("!document.getElementById('why').open && document.activeElement.innerText === 'e7'")
+        page.get_by_role("button", name="e7").focus()
+        page.keyboard.press("Enter")
+        why = page.get_by_role("dialog", name="What drove e7")
+        expect(why).to_contain_text("user=Tom")
+        expect(why).to_contain_text("predicted reward")
+        assert page.evaluate(NAMELESS) == []
+        page.keyboard.press("Escape")
+        expect(why).to_be_hidden()
+        expect(page.get_by_role("button", name="e7")).to_be_focused()
 
         # A chart tells its values by keyboard, and as a table.
-        tab.run("document.querySelector('#shares svg').focus()")
-        tab.press("ArrowLeft")
-        assert "%" in tab.run("document.querySelector('#shares .readout').innerText")
-        tab.run("document.querySelector('#shares details').open = true")
-        tab.wait_for("document.querySelectorAll('#shares tbody tr').length > 0")
-        assert tab.run("document.querySelector('#shares caption').innerText").startswith("Share of each action")
+        page.locator("#shares svg").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#shares .readout")).to_contain_text("%")
+        page.locator("#shares summary").click()
+        expect(page.locator("#shares caption")).to_contain_text("Share of each action")
+        assert page.locator("#shares tbody tr").count() > 0
 
         # Rolling back is asked for once more, and done.
         visit(loop, 8)
         loop.checkpoint()
-        tab.wait_for("document.querySelector('#generations button')")
-        tab.run("document.querySelector('#generations button').click()")
-        tab.wait_for(f"document.getElementById('ask').innerText.includes('generation {first}?')")
+        page.locator("#generations").get_by_role("button").first.click()
+        ask = page.get_by_role("dialog", name=f"generation {first}?")
+        expect(ask).to_be_visible()
         assert loop.status().learned == 9
-        tab.run("document.getElementById('ask-yes').click()")
-        tab.wait_for("!document.getElementById('ask').open")
+        ask.get_by_role("button", name="Roll back").click()
+        expect(ask).to_be_hidden()
         assert loop.status().learned == 8
 
-        assert tab.run(NAMELESS) == []
-        assert {url.partition("/page")[0] for url in tab.requested() if "/page" in url} == {server.url}
-        assert {url for url in tab.requested() if "/page" not in url} <= {f"{server.url}/", "about:blank"}
-        assert [one for one in tab.complaints() if "401" not in one] == []
+        assert page.evaluate(NAMELESS) == []
+        assert {url.partition("/page")[0] for url in seen.requested if "/page" in url} == {server.url}
+        assert {url for url in seen.requested if "/page" not in url} <= {f"{server.url}/", "data:,"}
+        assert [one for one in seen.complaints if "401" not in one] == []
 
         # On a phone, in the dark.
-        tab.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
-        tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        tab.wait_for("document.documentElement.clientWidth === 390 && document.documentElement.scrollWidth === 390")
-        paper = "getComputedStyle(document.body).backgroundColor"
-        assert tab.run(paper) == "rgb(17, 20, 23)"
-        tab.run("document.documentElement.dataset.theme = 'light'")
-        assert tab.run(paper) == "rgb(246, 247, 248)"
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function("document.documentElement.scrollWidth === 390")
+        expect(page.locator("body")).to_have_css("background-color", "rgb(17, 20, 23)")
+        page.evaluate("document.documentElement.dataset.theme = 'light'")
+        expect(page.locator("body")).to_have_css("background-color", "rgb(246, 247, 248)")
 
 
 @pytest.mark.slow
@@ -133,24 +135,21 @@ def test_minutes_of_traffic_leave_browser_and_server_nearly_as_they_were(browser
                 number += 1
 
         threads = [threading.Thread(target=visitors)]
-        with browser.tab(f"{server.url}/") as tab:
+        with tab(browser, f"{server.url}/") as seen:
             for thread in threads:
                 thread.start()
             try:
                 sizes = []
                 for _ in range(minutes):
                     time.sleep(60)
-                    tab.run("gc(); gc()")
-                    heap = tab.run("performance.memory.usedJSHeapSize")
-                    nodes = tab.run("document.querySelectorAll('*').length")
                     tree = [psutil.Process(server.process.pid), *psutil.Process(server.process.pid).children()]
-                    sizes.append((heap, nodes, *(one.memory_info().rss for one in tree)))
+                    sizes.append((seen.heap(), seen.elements(), *(one.memory_info().rss for one in tree)))
                     print(sizes[-1], flush=True)
             finally:
                 ended.set()
                 for thread in threads:
                     thread.join()
-            assert tab.complaints() == []
+            assert seen.complaints == []
     first, last = sizes[1], sizes[-1]
     growth = [after / before for before, after in zip(first, last, strict=True)]
     assert last[1] < 3000, sizes  # a chart has at most 240 stretches of time
