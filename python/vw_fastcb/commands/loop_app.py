@@ -172,8 +172,9 @@ def import_journal(  # noqa: PLR0917, typer gives them by name
 _SERVE_HELP = (
     "Serve a loop over HTTP: POST /decide, /reward and /activate; GET /status, /model, /metrics, /health/live, "
     "/health/ready and /openapi.json; a live page for browsers; and the calls of Azure Personalizer's clients.\n\n"
-    "A journal that is not there is made from the settings, or from a TOML file with settings of the same names. What "
-    "is acknowledged is on disk. The process learns unless another one does; with --no-learn it only decides.\n\n"
+    "A journal that is not there is made from the settings, or from a TOML file with settings of the same names; its "
+    "rewards are from 0 to 1 unless --reward-range or --cost-range says otherwise. What is acknowledged is on disk. "
+    "The process learns unless another one does; with --no-learn it only decides.\n\n"
     "Ctrl-C or SIGTERM shut it down cleanly: it finishes pending requests and saves a checkpoint. A second signal ends "
     "it at once."
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 from vw_fastcb.commands.terminal import counted, tell, words_of
 from vw_fastcb.loop import Loop, SettingsDiffer
+from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import setting_names
 from vw_fastcb.serve.access_log import AccessLog
@@ -60,6 +61,7 @@ def run_serve(
     return 0
 
 
+_RANGES = {"reward_range", "cost_range", "default_cost"}
 _AS_OPTIONS = {
     "set change=True": "add --change",
     "set relearn=True": "add --relearn",
@@ -72,12 +74,22 @@ _AS_OPTIONS = {
 def _opened_loop(journal: str, **given: Any) -> Loop:
     """The loop. What is wrong is said with the names of options, not with those of Python's arguments."""
     try:
+        if "actions" in given and not _RANGES & given.keys() and _is_new(journal):
+            given["reward_range"] = (0, 1)  # clients report rewards, unless somebody says that they report costs
         return Loop.open(journal, **given)
     except (SettingsDiffer, FileNotFoundError) as problem:
         words = words_of(problem)
         for argument, option in _AS_OPTIONS.items():
             words = words.replace(argument, option)
         raise RuntimeError(words) from problem
+
+
+def _is_new(journal: str) -> bool:
+    try:
+        existing_journal(journal).close()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:

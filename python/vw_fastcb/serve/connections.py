@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from vw_fastcb.serve.errors import ApiError
 
@@ -35,6 +35,7 @@ class Bounds:
     reading: float = 20.0
 
 
+_IDLE = 1.0  # seconds without a request, after which a connection makes room where there are too many
 _MOST_AHEAD = 64  # requests that a client may send before it has read the answer to the first
 
 
@@ -54,12 +55,15 @@ class Connection(HttpToolsProtocol):
         self._head = 0  # bytes of headers that are not complete; -1 within a body
         self._paused: float | None = None
         self._has_large_headers = False
-        if len(self.connections) > self.bounds.connections:
+        self._answering: RequestResponseCycle | None = None  # the request that is answered now, or was last
+        self._refusal: tuple[int, str] | None = None  # to be sent once the requests before it are answered
+        self._idle_since = self.loop.time()
+        if len(self.connections) > self.bounds.connections and not self._make_room():
             self._refuse(503, f"there are {self.bounds.connections} connections already; come back a little later.")
 
     def data_received(self, data: bytes) -> None:
         """Some bytes have come."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._refusal is not None:
             return
         if self._head >= 0:
             self._head += len(data)
@@ -75,7 +79,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its headers are there."""
         self._head = -1
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.bounds.header_bytes:
+        request_line = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
+        size = request_line + sum(len(name) + len(value) + len(": \r\n") for name, value in self.headers)
+        if size > self.bounds.header_bytes:
             self._has_large_headers = True
             raise _Refused
         if len(self.pipeline) >= _MOST_AHEAD:
@@ -94,8 +100,15 @@ class Connection(HttpToolsProtocol):
         else:
             self._refuse(400, f"this is not a request of HTTP/1.1, or more than {_MOST_AHEAD} of them at once.")
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         """A request was answered."""
+        self._idle_since = self.loop.time()
+        if self._refusal is not None:
+            self._refuse(*self._refusal)
         super().on_response_complete()
         if self.pipeline:  # uvicorn would read on, and keep whatever comes
             self.flow.pause_reading()
@@ -128,6 +141,21 @@ class Connection(HttpToolsProtocol):
             else:
                 self._refuse(408, f"the request did not arrive within {self.bounds.arrival:g} seconds.")
 
+    def _make_room(self) -> bool:
+        """Ends the connection that has been idle longest, so that idle ones keep nobody out."""
+        idle = [one for one in self.connections if isinstance(one, Connection) and one.is_idle]
+        if not idle:
+            return False
+        min(idle, key=lambda one: one._idle_since).transport.close()
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has been asked for a while."""
+        is_answering = self._answering is not None and not self._answering.response_complete
+        is_new = self.loop.time() - self._idle_since < _IDLE
+        return not (is_answering or is_new or self._head or self.transport.is_closing())
+
     def _drop(self) -> None:
         """Ends the connection at once; the kernel does not keep what the client has not read, either."""
         own = self.transport.get_extra_info("socket")
@@ -139,7 +167,14 @@ class Connection(HttpToolsProtocol):
         self._refuse(431, f"the headers have more than {self.bounds.header_bytes} bytes; expected fewer.")
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answers in the place of the application, and closes."""
+        """Answers in the place of the application, and closes.
+
+        Requests that came before are answered first: nobody is to take the refusal for the answer to one of them.
+        """
+        if self._has_requests_to_answer():
+            self._refusal = (status, message)
+            self.flow.pause_reading()
+            return
         problem = ApiError(status, message)
         body = problem.body()
         lines = [
@@ -151,6 +186,13 @@ class Connection(HttpToolsProtocol):
         ]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
+
+    def _has_requests_to_answer(self) -> bool:
+        """Whether there are some that have arrived as a whole."""
+        now, later = self._answering, self.pipeline[-1][0] if self.pipeline else None
+        if now is not None and not now.response_complete:
+            return not now.more_body
+        return later is not None and not later.more_body
 
 
 def connections_within(bounds: Bounds) -> type[Connection]:

@@ -133,7 +133,8 @@ def routes(service: Service, document: bytes) -> list[Route]:
     """The paths of the loop, those first that are asked for most."""
     return [
         Endpoint("/decide", _decide(service)).on("POST"),
-        Endpoint("/reward", _report(service, RewardRequest)).on("POST"),
+        Endpoint("/reward", _report(service, RewardRequest, "reward")).on("POST"),
+        Endpoint("/cost", _report(service, RewardRequest, "cost")).on("POST"),
         Endpoint("/activate", _report(service, ActivateRequest)).on("POST"),
         Endpoint("/status", _status(service)).on("GET"),
         Endpoint("/model", _model(service)).on("GET"),
@@ -157,12 +158,21 @@ def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
 
 
 def _report(
-    service: Service, kind: type[RewardRequest] | type[ActivateRequest]
+    service: Service, kind: type[RewardRequest] | type[ActivateRequest], noun: str | None = None
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    """Takes rewards, costs, or activations. A reward that were learned as a cost would teach the contrary."""
     reader: msgspec.json.Decoder[RewardRequest | ActivateRequest] = decoder(kind)
+    own = "reward" if service.has_rewards else "cost"
 
     async def report(scope: Scope, receive: Receive, send: Send) -> None:
-        await service.commits.answer(decoded(reader, await service.body(scope, receive)).asked())
+        asked = decoded(reader, await service.body(scope, receive)).asked()
+        if noun not in (None, own):
+            raise ApiError(
+                400,
+                f"this journal has {own}s; report them with POST /{own}. A journal of {noun}s is made with "
+                f"--{noun}-range.",
+            )
+        await service.commits.answer(asked)
         await respond(send, 204, b"", ())
 
     return report

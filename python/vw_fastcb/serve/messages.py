@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -82,13 +84,11 @@ class Decision(Struct, gc=False):
 
 
 class RewardRequest(Struct, forbid_unknown_fields=True, gc=False):
-    """What `POST /reward` takes."""
+    """What `POST /reward` takes, and `POST /cost`."""
 
     event_id: Id
-    value: Annotated[float, Meta(description="The reward, or the cost in a journal of costs.")]
-    reward_id: Annotated[
-        Id | None, Meta(description="With an id the reward counts once, however often it is sent.")
-    ] = None
+    value: Annotated[float, Meta(description="The reward, or the cost.")]
+    reward_id: Annotated[Id | None, Meta(description="With an id it counts once, however often it is sent.")] = None
 
     def asked(self) -> Observe:
         """The same, as the loop takes it."""
@@ -151,6 +151,14 @@ def decoder(kind: type[_Body]) -> msgspec.json.Decoder[_Body]:
     return msgspec.json.Decoder(kind)
 
 
+def _has_half_a_pair(body: bytes) -> bool:
+    """Whether that may be all that is wrong. msgspec says of some of them that the body is truncated."""
+    with contextlib.suppress(ValueError, RecursionError):
+        json.loads(body)
+        return rb"\ud" in body.lower()
+    return False
+
+
 def decoded(reader: msgspec.json.Decoder[_Body], body: bytes) -> _Body:
     """A body, checked against its type."""
     try:
@@ -158,6 +166,7 @@ def decoded(reader: msgspec.json.Decoder[_Body], body: bytes) -> _Body:
     except msgspec.ValidationError as problem:
         raise ApiError(400, f"the body does not fit: {problem}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise ApiError(400, f"the body is not JSON: {problem}.") from None
+        said = "a text in it has half of a surrogate pair" if _has_half_a_pair(body) else problem
+        raise ApiError(400, f"the body is not JSON: {said}.") from None
     except RecursionError:
         raise ApiError(400, "the body is nested too deep; expected a flatter one.") from None

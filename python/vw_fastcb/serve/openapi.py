@@ -49,7 +49,8 @@ def document(version: str, *, needs_token: bool) -> dict[str, Any]:
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {
         "/decide": {"post": _post("decide", "Draw an action", "DecideRequest", 200, "Decision", conflict=True)},
-        "/reward": {"post": _post("reward", "Report a reward or a cost", "RewardRequest", 204, conflict=True)},
+        "/reward": {"post": _post("reward", "Report a reward", "RewardRequest", 204, conflict=True)},
+        "/cost": {"post": _post("cost", "Report a cost, in a journal of costs", "RewardRequest", 204, conflict=True)},
         "/activate": {"post": _post("activate", "Say that a decision was used", "ActivateRequest", 204)},
         "/status": {"get": _get("status", "How the loop is doing", "application/json", _ref("StatusAnswer"))},
         "/model": {"get": _get("model", "The model", "application/octet-stream", {})},

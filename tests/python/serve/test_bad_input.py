@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import select
 import socket
 import threading
+import time
 
 import pytest
 
 from loop.support import open_loop
 from serve.servers import PATIENCE, threaded
 from vw_fastcb.loop import LoopError
+from vw_fastcb.serve import connections
 from vw_fastcb.serve.connections import Bounds
 from vw_fastcb.serve.errors import api_error
 
@@ -249,6 +252,46 @@ def test_requests_on_one_connection_are_answered_in_order(news):
         )
         received = b"".join(iter(lambda: raw.recv(4096), b""))
     assert received.index(b"200 OK") < received.index(b"404 Not Found")
+
+
+LARGE = b"GET / HTTP/1.1\r\nlong: %s\r\n\r\n" % (b"x" * 5000)
+
+
+@pytest.mark.parametrize(("rest", "status"), [(b"\0\0", b"400"), (LARGE, b"431")], ids=["noise", "headers"])
+@pytest.mark.parametrize("requests", [1, 3])
+def test_what_follows_a_request_does_not_take_its_answer(news, rest, status, requests):
+    body = json.dumps(GOOD).encode()
+    head = b"POST /decide HTTP/1.1\r\nhost: [::1]\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall((head % len(body) + body) * requests + rest)
+        received = b"".join(iter(lambda: raw.recv(4096), b""))
+    answers = [part[:3] for part in received.split(b"HTTP/1.1 ")[1:]]
+    assert answers == [b"200"] * requests + [status]
+
+
+def test_idle_connections_make_room_for_others(loop, monkeypatch):
+    monkeypatch.setattr(connections, "_IDLE", 0.05)
+    with threaded(loop, bounds=Bounds(connections=5)) as server, contextlib.ExitStack() as stack:
+        silent, *used = [stack.enter_context(contextlib.closing(server.raw())) for _ in range(5)]
+
+        def ask(raw):
+            raw.sendall(b"GET /health/live HTTP/1.1\r\nhost: [::1]\r\n\r\n")
+            response = http.client.HTTPResponse(raw)
+            response.begin()
+            assert (response.status, response.read()) == (200, b'{"status":"live"}')
+
+        for raw in used:
+            ask(raw)
+        time.sleep(0.2)
+        assert server.get("/health/ready").status == 200
+        assert silent.recv(1) == b""
+        for raw in used:
+            ask(raw)
+
+
+def test_half_of_a_surrogate_pair_is_called_so(news):
+    assert "half of a surrogate pair" in news.post("/decide", BODIES["a lone surrogate"]).error
+    assert "truncated" in news.post("/decide", BODIES["half of it"]).error
 
 
 def test_overload_is_refused_and_everything_acknowledged_is_there(tmp_path):

@@ -71,9 +71,18 @@ def test_rewards_are_learned_and_count_once_with_an_id(news, loop):
 def test_a_journal_of_costs_takes_costs(tmp_path):
     with open_loop(tmp_path, reward_range=None, cost_range=(0, 5)) as loop, threaded(loop) as server:
         server.post("/decide", {"event_id": "e1", "context": {"a": 1}})
-        assert server.post("/reward", {"event_id": "e1", "value": 5}).status == 204
-        assert "expected a number in [0.0, 5.0]" in server.post("/reward", {"event_id": "e1", "value": 6}).error
+        assert "report them with POST /cost" in server.post("/reward", {"event_id": "e1", "value": 5}).error
+        assert loop.status().learned == 0
+        assert server.post("/cost", {"event_id": "e1", "value": 5}).status == 204
+        assert "expected a number in [0.0, 5.0]" in server.post("/cost", {"event_id": "e1", "value": 6}).error
         assert loop.status().learned == 1
+
+
+def test_a_journal_of_rewards_takes_no_costs(news, loop):
+    news.post("/decide", {"event_id": "e1", "context": {"user": "Tom"}})
+    answer = news.post("/cost", {"event_id": "e1", "value": 1})
+    assert (answer.status, "report them with POST /reward" in answer.error) == (400, True)
+    assert loop.status().counts["rewards"] == 0
 
 
 def test_nothing_is_learned_of_a_decision_that_was_not_activated(tmp_path):
@@ -226,6 +235,7 @@ def test_the_page_and_the_document_name_every_path(news):
             "/",
             "/decide",
             "/reward",
+            "/cost",
             "/activate",
             "/status",
             "/model",

@@ -57,6 +57,16 @@ def test_it_starts_serves_and_ends_in_good_order(tmp_path):
         assert replay(journal).agrees
 
 
+def test_a_new_journal_has_rewards_unless_costs_are_named(tmp_path):
+    with serving(tmp_path / "new.db", "--actions", "a,b") as server:
+        assert server.get("/status").json["settings"]["reward_range"] == [0, 1]
+        assert server.post("/reward", {"event_id": "e1", "value": 1}).status == 204
+    with serving(tmp_path / "costs.db", "--actions", "a,b", "--default-cost", "1") as server:
+        assert server.post("/cost", {"event_id": "e1", "value": 1}).status == 204
+    with serving(tmp_path / "costs.db", "--actions", "a,b") as server:  # it is there, and stays as it is
+        assert server.post("/cost", {"event_id": "e2", "value": 1}).status == 204
+
+
 def test_requests_that_wait_are_answered_before_the_end(tmp_path):
     answers = []
     with open_loop(tmp_path) as loop:
