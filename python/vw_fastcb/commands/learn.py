@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, counted, stopping, tell
-from vw_fastcb.loop.journal import Journal, Lease, LoopError
+from vw_fastcb.loop.journal import Journal, JournalUnreachable, Lease, LoopError
 from vw_fastcb.loop.log_learning import ENDINGS, BadLine, LogLearner, files_of
 from vw_fastcb.loop.reading import existing_journal, watched
 from vw_fastcb.loop.redis.address import without_password
@@ -82,29 +82,41 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
 
 def _stay(worker: Worker, stop: threading.Event, line: StatusLine, shown: str, as_json: bool) -> None:
     """Tells how it goes until it is stopped."""
-    was_learner: bool | None = None
     said: dict[str, Any] = {}
     while not stop.is_set() and worker.problem is None:
-        if worker.is_learner != was_learner:
-            was_learner = worker.is_learner
-            line.say(f"Learning {shown}." if was_learner else f"{_held(worker.journal.lease(), shown)} Standing by.")
-        numbers = worker.numbers()
-        status = {
-            "role": "learner" if was_learner else "standby",
-            "position": worker.journal.last()[0],
-            **{name: numbers[name] for name in ("applied", "generation", "learned", "open", "early")},
-        }
-        line.show(_status_words(status))
+        try:
+            status = _status(worker)
+        except JournalUnreachable as problem:  # it may take hours until Redis is back; the worker waits as well
+            status = {"role": "waiting", "problem": str(problem)}
+        if status["role"] != said.get("role"):
+            line.say(_role_words(status, worker, shown))
+        if "problem" not in status:
+            line.show(_status_words(status))
         if as_json and status != said:
             print(json.dumps(status), flush=True)
-            said = status
+        said = status
         stop.wait(_LOOKS_APART)
+
+
+def _status(worker: Worker) -> dict[str, Any]:
+    numbers = worker.numbers()
+    return {
+        "role": "learner" if worker.is_learner else "standby",
+        "position": worker.journal.last()[0],
+        **{name: numbers[name] for name in ("applied", "generation", "learned", "open", "early")},
+    }
+
+
+def _role_words(status: dict[str, Any], worker: Worker, shown: str) -> str:
+    if "problem" in status:
+        return f"{status['problem']} Waiting until it is back."
+    return f"Learning {shown}." if worker.is_learner else f"{_held(worker.journal.lease(), shown)} Standing by."
 
 
 def _status_words(status: dict[str, Any]) -> str:
     return (
-        f"{status['role']}: record {status['applied']:,} of {status['position']:,}, {status['learned']:,} events "
-        f"learned, {status['open']:,} waiting, generation {status['generation']:,}"
+        f"{status['role']}: record {status['applied']:,} of {status['position']:,}, "
+        f"{counted(status['learned'], 'event')} learned, {status['open']:,} waiting, generation {status['generation']:,}"
     )
 
 
@@ -145,13 +157,13 @@ def _journal_summary(path: str, before: dict[str, Any], role: str) -> dict[str, 
 def _journal_words(summary: dict[str, Any]) -> str:
     letters = summary["dead_letters"]
     lines = [
-        f"Read {summary['records_read']:,} records, up to record {summary['position']:,}; learned "
-        f"{summary['events_learned']:,} events.",
-        f"Generation {summary['generation']:,}, {summary['events']:,} events in the model, SHA-256 "
+        f"Read {counted(summary['records_read'], 'record')}, up to record {summary['position']:,}; learned "
+        f"{counted(summary['events_learned'], 'event')}.",
+        f"Generation {summary['generation']:,}, {counted(summary['events'], 'event')} in the model, SHA-256 "
         f"{summary['sha256'] or '(no model yet)'}.",
     ]
     if letters:
-        lines.append(f"{len(letters):,} events could not be learned:")
+        lines.append(f"{counted(len(letters), 'event')} could not be learned:")
         lines += [f"  record {one['position']}: {one['reason']}" for one in letters[:_MOST_SHOWN]]
         lines += ["  ..."] if len(letters) > _MOST_SHOWN else []
     return "\n".join(lines)
@@ -231,7 +243,7 @@ def _log_summary(learner: LogLearner) -> dict[str, Any]:
 
 def _log_words(summary: dict[str, Any]) -> str:
     new = summary["new"]
-    lines = [f"Read {new['lines']:,} lines, learned {new['learned']:,} events."]
+    lines = [f"Read {counted(new['lines'], 'line')}, learned {counted(new['learned'], 'event')}."]
     kinds = {
         "duplicates": "were learned before",
         "unlabelled": "have no outcome",
@@ -239,9 +251,9 @@ def _log_words(summary: dict[str, Any]) -> str:
         "bad": "could not be learned",
     }
     lines += [f"  {new[name]:,} {words}" for name, words in kinds.items() if new[name]]
-    lines.append(f"{summary['model']}: {summary['learned']:,} events in all, SHA-256 {summary['sha256']}.")
+    lines.append(f"{summary['model']}: {counted(summary['learned'], 'event')} in all, SHA-256 {summary['sha256']}.")
     lines += [
-        f"{one['file']} ends in {one['bytes']:,} bytes without the end of a line; they are left for later."
+        f"{one['file']} ends in {counted(one['bytes'], 'byte')} without the end of a line; they are left for later."
         for one in summary["unfinished"]
     ]
     return "\n".join(lines)

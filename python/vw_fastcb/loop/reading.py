@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator
 from vw_fastcb.loop.journal import Journal
 from vw_fastcb.loop.loop import open_journal
 from vw_fastcb.loop.records import Record
+from vw_fastcb.loop.redis.address import without_password
 
 
 def existing_journal(path: str | os.PathLike[str]) -> Journal:
     """Opens a journal; raises where there is none."""
     name = os.fspath(path)
-    if "://" not in name and not os.path.exists(name):
-        raise FileNotFoundError(f"there is no journal {name!r}.")
-    return open_journal(name)
+    try:
+        if "://" in name or os.path.exists(name):
+            return open_journal(name)
+    except FileNotFoundError:
+        pass  # which has advice for those who want to make one
+    raise FileNotFoundError(f"there is no journal {without_password(name)!r}.")
 
 
 def watched(journal: Journal, watch: Callable[[int], None]) -> Journal:

@@ -513,7 +513,8 @@ class Worker:
         except Fenced:
             pass  # the next look finds a decider
         except LoopError as problem:
-            _log.warning("%s", problem)  # said again to whoever asks for something
+            if str(problem) != str(self.trouble):  # once; it is said again to whoever asks for something
+                _log.warning("%s", problem)
             self.trouble = problem
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = self.problem or problem

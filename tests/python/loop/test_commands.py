@@ -76,7 +76,7 @@ def test_learn_names_what_could_not_be_learned(tmp_path):
         clock.now += 2000
         loop.decide({"a": 1}, event_id="e2")
     result = fastcb("learn", path)
-    assert "1 events could not be learned:" in result.out
+    assert "1 event could not be learned:" in result.out
     assert "record 2: the sum of 2 rewards is 2.0; expected [0" in result.out
 
 

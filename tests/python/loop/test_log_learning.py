@@ -73,7 +73,7 @@ def test_a_line_counts_once_it_ends(tmp_path):
     first, second = log_lines(2)
     log = write(tmp_path / "log.dsjson", [first, second[:50]])
     result = fastcb("learn", log, "--model", tmp_path / "m.vw")
-    assert "Read 1 lines, learned 1 events" in result.out
+    assert "Read 1 line, learned 1 event." in result.out
     assert "50 bytes without the end of a line" in result.out
     write(log, [first, second])
     assert summary(log, "--model", tmp_path / "m.vw")["learned"] == 2

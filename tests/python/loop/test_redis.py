@@ -289,6 +289,12 @@ def test_a_wrong_password_is_refused(own_server):
     with Loop.open(f"unix://:secret@{path}?journal=shop", actions=3) as loop:
         assert "secret" not in repr(loop)
         loop.decide({"user": "Tom"})
+    file = path.parent / "password"
+    file.write_text("secret\n")
+    with Loop.open(f"unix://{path}?journal=shop&password_file={file}") as loop:
+        loop.decide({"user": "Tom"})
+    with pytest.raises(ValueError, match=r"cannot read the password of Redis from '/nowhere': No such file"):
+        Loop.open(f"unix://{path}?journal=shop&password_file=/nowhere")
 
 
 @pytest.mark.parametrize(

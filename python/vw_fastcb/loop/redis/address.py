@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -12,7 +13,7 @@ from vw_fastcb.loop.settings import milliseconds
 Fsync: TypeAlias = Literal["always", "everysec", "no"]
 _FSYNCS = ("always", "everysec", "no")
 _SCHEMES = ("redis", "rediss", "unix")
-_OPTIONS = ("journal", "db", "fsync", "patience")
+_OPTIONS = ("journal", "db", "fsync", "patience", "password_file")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _EXPECTED = "expected redis://[user:password@]host[:port]/journal"
 
@@ -62,6 +63,8 @@ class Address:
         for name in ("username", "password"):
             if getattr(parts, name):
                 client[name] = unquote(getattr(parts, name))
+        if "password_file" in options:
+            client["password"] = _password(options["password_file"])
         if parts.scheme == "unix":
             client["unix_socket_path"] = place = unquote(parts.path)
             db, name = "0", ""
@@ -83,6 +86,15 @@ class Address:
             raise ValueError(f"{shown!r} has fsync={fsync}; expected one of {', '.join(_FSYNCS)}.")
         patience = milliseconds("patience", options.get("patience", "30s")) / 1000
         return cls(name, {**client, "db": int(db)}, cast(Fsync, fsync), patience, place, shown)
+
+
+def _password(path: str) -> str:
+    """The password in a file, so that it stands in no command line, which other users of the machine can read."""
+    try:
+        return Path(path).read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise ValueError(f"cannot read the password of Redis from {path!r}: {said}.") from problem
 
 
 def _path(parts: SplitResult, shown: str) -> tuple[str, str]:
