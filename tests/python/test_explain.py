@@ -166,6 +166,8 @@ def test_an_explanation_reads_well_and_can_be_drawn(tmp_path):
     assert shown[0].split() == ["politics", "sports", "music"]
     assert shown[-1].startswith("predicted reward")
     assert any(line.startswith("user=Tom") for line in shown)
+    dollars = bandit.explain({"user": r"$\frac{$ from $5 to $10"}).plot("sports")
+    dollars.savefig(tmp_path / "dollars.png")  # no mathematics, which this would be a bad piece of
     explained.plot().savefig(tmp_path / "all.png")
     explained.plot("sports").savefig(tmp_path / "one.png")
     bandit.weights([{"user": "Tom"}, {"user": "Li"}]).plot().savefig(tmp_path / "weights.png")

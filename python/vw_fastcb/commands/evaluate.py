@@ -36,7 +36,7 @@ def run_evaluate(
     picture: Path | None,
     as_json: bool,
 ) -> int:
-    """Judges policies. Returns the exit code: 1 where none could be judged."""
+    """Judges policies. Returns the exit code: 1 where one of them could not be judged."""
     if method == "dr" and control is None:
         raise ValueError(
             "--method dr needs --control: flags for a model of costs, such as --control '--interactions xa'."
@@ -59,7 +59,7 @@ def run_evaluate(
             raise OSError(f"the picture {str(picture)!r} could not be written: {problem.strerror}.") from problem
         if not as_json:
             print(f"The picture is in {picture}.")
-    return 0 if any(one.refused is None for one in found) else 1
+    return 0 if all(one.refused is None for one in found) else 1
 
 
 def run_check(

@@ -9,8 +9,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from vw_fastcb.commands.evaluate import asymptotic, ends, noun, shown
+from vw_fastcb.commands.terminal import counted
 from vw_fastcb.evaluation.judging import Judged
 from vw_fastcb.evaluation.logs import Log
+from vw_fastcb.learner.optional import as_label
 from vw_fastcb.loop.files import new_file
 
 _INK, _QUIET, _BAR, _DOT = "#222222", "#6b6b6b", "#9ccac3", "#00695c"
@@ -34,7 +36,7 @@ def save_picture(log: Log, found: Sequence[Judged], method: str, path: Path) -> 
         if not math.isnan(estimate.value):
             axes.plot([shown(log, estimate.value)], [row], "o", color=_DOT, markersize=8)
     labels = [one.label if len(one.label) <= _LONGEST else f"{one.label[: _LONGEST - 1]}…" for one in judged]
-    axes.set_yticks(range(len(judged)), labels)
+    axes.set_yticks(range(len(judged)), map(as_label, labels))
     axes.set_ylim(len(judged) - 0.5, -0.5)
     axes.tick_params(labelsize=10.5, colors=_INK, length=0, pad=6)
     axes.grid(axis="x", color="#e6e6e6", linewidth=1)
@@ -47,7 +49,7 @@ def save_picture(log: Log, found: Sequence[Judged], method: str, path: Path) -> 
     figure.text(
         0.03,
         1 - 0.42 / height,
-        f"What {log.counted.events:,} events say of each policy",
+        f"What {counted(log.counted.events, 'event')} say{'s' * (log.counted.events == 1)} of each policy",
         fontsize=15,
         fontweight="bold",
         color=_INK,

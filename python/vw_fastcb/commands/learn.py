@@ -116,7 +116,8 @@ def _role_words(status: dict[str, Any], worker: Worker, shown: str) -> str:
 def _status_words(status: dict[str, Any]) -> str:
     return (
         f"{status['role']}: record {status['applied']:,} of {status['position']:,}, "
-        f"{counted(status['learned'], 'event')} learned, {status['open']:,} waiting, generation {status['generation']:,}"
+        f"{counted(status['learned'], 'event')} learned, {status['open']:,} waiting, "
+        f"generation {status['generation']:,}"
     )
 
 

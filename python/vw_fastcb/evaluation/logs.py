@@ -184,8 +184,11 @@ class LinesLog:
                     f"{self.name}, line {number}: it stands for events that were left out (pdrop). Which were left out "
                     "depends on their outcomes, so the others cannot be judged. Log all events."
                 )
-            if one.cost is None or one.p is None or not memoryview(one.c).nbytes:
+            if one.cost is None or not memoryview(one.c).nbytes:
                 self.counted.others += 1
+                continue
+            if one.p is None:
+                self.counted.refuse(number, "it has no p, the probabilities of its actions.")
                 continue
             count = len(one.p)
             a = one.a if one.a is not None else range(1, count + 1)
@@ -198,9 +201,8 @@ class LinesLog:
             pmf += one.p
             order += a
             counts.append(count)
-        made, reasons = _assembled(
-            parsed, np.array(counts, dtype=np.int64), order, pmf, self.reward_range, sign=self.sign
-        )
+        self._check_outcomes(parsed, numbers)
+        made, reasons = _assembled(parsed, np.array(counts, dtype=np.int64), order, pmf)
         if not reasons:
             made.lines, made.parsed = kept, parsed
             return made
@@ -210,11 +212,21 @@ class LinesLog:
         kept, parsed = [kept[i] for i in good], [parsed[i] for i in good]
         order = [number for one in parsed for number in one.a or range(1, len(one.p or ()) + 1)]
         pmf = [chance for one in parsed for chance in one.p or ()]
-        made, _ = _assembled(
-            parsed, np.array(counts, dtype=np.int64)[good], order, pmf, self.reward_range, sign=self.sign
-        )
+        made, _ = _assembled(parsed, np.array(counts, dtype=np.int64)[good], order, pmf)
         made.lines, made.parsed = kept, parsed
         return made
+
+    def _check_outcomes(self, parsed: Sequence[Line], numbers: Sequence[int]) -> None:
+        """Raises where an outcome is outside its range: without such events, the others are no fair sample."""
+        (low, high), rewards = self.reward_range, _rewards(parsed)
+        for i in np.flatnonzero(~((rewards >= low) & (rewards <= high)))[:1]:
+            noun = "reward" if self.sign > 0 else "cost"
+            least, most = sorted((self.sign * low + 0.0, self.sign * high + 0.0))
+            raise LogError(
+                f"{self.name}, line {numbers[i]}: its {noun} is {self.sign * rewards[i] + 0.0:g}; expected a number in "
+                f"[{least:g}, {most:g}]. Events cannot be left out by their outcome: give the whole range with "
+                f"--{noun}-range, or mend the log. (A reward of 1 stands in such a log as the cost -1.)"
+            )
 
 
 def _assembled(
@@ -222,9 +234,6 @@ def _assembled(
     counts: _Integers,
     order: Sequence[int],
     pmf: Sequence[float],
-    reward_range: tuple[float, float],
-    *,
-    sign: float,
 ) -> tuple[Batch, dict[int, str]]:
     """Events as arrays, and what is wrong with some of them, by their place."""
     n = len(parsed)
@@ -257,13 +266,11 @@ def _assembled(
         for i in np.flatnonzero(~(logged[first[:-1] + actions] >= LEAST_PROBABILITY)):
             chance = logged[first[i] + actions[i]]
             reasons.setdefault(int(i), f"its chosen action has the probability {chance:g}.")
-    rewards = np.array([-(one.cost or 0.0) for one in parsed]) + 0.0
-    low, high = reward_range
-    for i in np.flatnonzero(~((rewards >= low) & (rewards <= high))):
-        noun, value = ("reward" if sign > 0 else "cost"), sign * rewards[i] + 0.0
-        least, most = sorted((sign * low + 0.0, sign * high + 0.0))
-        reasons.setdefault(int(i), f"its {noun} is {value:g}; expected a number in [{least:g}, {most:g}].")
-    return Batch(rewards, actions, first, logged), reasons
+    return Batch(_rewards(parsed), actions, first, logged), reasons
+
+
+def _rewards(parsed: Sequence[Line]) -> _Floats:
+    return np.array([-(one.cost or 0.0) for one in parsed], dtype=np.float64) + 0.0
 
 
 def _chosen(line: Line) -> int:
@@ -286,8 +293,7 @@ class DsjsonLog(LinesLog):
     def __init__(self, path: str | os.PathLike[str], reward_range: tuple[float, float], sign: float = 1.0) -> None:
         super().__init__(os.fspath(path), reward_range, sign)
         self._path = Path(path)
-        if not self._path.is_file():
-            raise FileNotFoundError(f"there is no log {self.name!r}.")
+        _check_file(self._path)
         self._size = self._path.stat().st_size
         with self._path.open("rb") as file:
             start = file.read(_PIECE)
@@ -323,6 +329,7 @@ class JournalLog(LinesLog):
     def __init__(self, path: str) -> None:
         from vw_fastcb.loop.outcomes import Outcomes  # noqa: PLC0415, who has no journal does not wait for it
         from vw_fastcb.loop.reading import existing_journal  # noqa: PLC0415
+        from vw_fastcb.loop.redis.address import without_password  # noqa: PLC0415
         from vw_fastcb.loop.sqlite import now  # noqa: PLC0415
 
         self._journal = existing_journal(path)
@@ -331,7 +338,8 @@ class JournalLog(LinesLog):
         settings = self._outcomes.settings
         low, high = settings.model.value_range
         is_reward = settings.noun == "reward"
-        super().__init__(path, (low, high) if is_reward else (-high, -low), 1.0 if is_reward else -1.0)
+        reward_range = (low, high) if is_reward else (-high, -low)
+        super().__init__(without_password(path), reward_range, 1.0 if is_reward else -1.0)
         self.expected = max(1, self._outcomes.until // 2)
         self.kinds: Counter[str] = Counter()
 
@@ -518,9 +526,10 @@ def open_log(
         if reward_range is not None or cost_range is not None:
             raise LogError("a journal knows its range; leave --reward-range and --cost-range out.")
         return JournalLog(name)
-    if not Path(name).is_file():
-        raise FileNotFoundError(f"there is no log {name!r}.")
-    if (reward_range is None) == (cost_range is None):
+    _check_file(Path(name))
+    if reward_range is not None and cost_range is not None:
+        raise LogError("--reward-range and --cost-range were both given; expected one of them.")
+    if reward_range is None and cost_range is None:
         raise LogError(
             "a log does not say which outcomes are possible: give --reward-range LOW HIGH, where its costs are "
             "negative rewards, or --cost-range LOW HIGH."
@@ -529,6 +538,28 @@ def open_log(
         return DsjsonLog(name, (-cost_range[1], -cost_range[0]), -1.0)
     assert reward_range is not None
     return DsjsonLog(name, reward_range)
+
+
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "compressed; expected lines of dsjson. Unpack it first (gunzip)",
+    b"PK": "a ZIP file; expected lines of dsjson. Unpack it first",
+    b"\xff\xfe": "in UTF-16; expected UTF-8",
+    b"\xfe\xff": "in UTF-16; expected UTF-8",
+    b"PAR1": "a table in Parquet; expected lines of dsjson. Read it with pandas, and give evaluation.FrameLog",
+}
+
+
+def _check_file(path: Path) -> None:
+    """Raises where a path is no file, or holds something else than lines."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no log {str(path)!r}.")
+    if not path.is_file():
+        raise LogError(f"{str(path)!r} is {'a folder' if path.is_dir() else 'no regular file'}; expected a file.")
+    with path.open("rb") as file:
+        start = file.read(4)
+    for mark, what in _OTHER_FORMATS.items():
+        if start.startswith(mark):
+            raise LogError(f"{str(path)!r} is {what}.")
 
 
 def is_journal(name: str) -> bool:

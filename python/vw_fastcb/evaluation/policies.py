@@ -235,8 +235,9 @@ def _of_flags(text: str, log: Log) -> tuple[list[str], bool]:
         )
     low, high = log.reward_range
     if {"--fastcb", "--squarecb", "--regcb", "--regcbopt"} & set(names):
-        words += [] if "--cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]
-        words += [] if "--cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]
+        # Before the others: a flag at the end that lacks its value must not take ours.
+        words = [*([] if "--cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]), *words]
+        words = [*([] if "--cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]), *words]
     return ["--dsjson" if is_adf else "--json", *words], is_adf
 
 

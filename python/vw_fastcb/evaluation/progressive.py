@@ -66,7 +66,7 @@ class Progressive:
         self._predictions = open(os.path.join(self._folder.name, "predictions"), "w+b", buffering=0)  # noqa: SIM115
         self._errors = open(os.path.join(self._folder.name, "errors"), "w+b")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [*_program(), *words, "-p", self._predictions.name, "--quiet", "--log_output", "stderr"],
+            [*_program(), "-p", self._predictions.name, "--quiet", "--log_output", "stderr", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,

@@ -18,7 +18,7 @@ from vw_fastcb.evaluation.results import Estimate, Interval, Kind
 UNSEEN = 0.1
 """The share of a policy's choices beyond which what the log never plays leaves no answer."""
 
-_FEW = 10.0  # effective events, below which there is no answer
+FEW = 10.0  # effective events, below which there is no answer
 _SCARCE = 100.0  # and below which there is a warning
 _ODD = 4.0  # standard errors
 
@@ -147,7 +147,7 @@ def _judged(sums: Sums, uncovered: float) -> tuple[tuple[str, ...], str | None]:
     if unseen > UNSEEN:
         return (), unseen_words(unseen)
     is_short = sums.effective_n > n / 2  # the log is what lacks, not what the policy has in common with it
-    if sums.effective_n < _FEW:
+    if sums.effective_n < FEW:
         if is_short:
             return (), f"the log has only {n:,} {'event' if n == 1 else 'events'}."
         return (), (

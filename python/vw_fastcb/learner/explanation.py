@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vw_fastcb.learner import rows
 from vw_fastcb.learner.engine import ACTIONS_NOUN, Engine
 from vw_fastcb.learner.frames import Columns, is_number
-from vw_fastcb.learner.optional import import_for_results
+from vw_fastcb.learner.optional import as_label, import_for_results
 
 _Floats = NDArray[np.float64]
 
@@ -100,10 +100,11 @@ class Explanation:
             colours = ["0.6", *("#b1402f" if one < 0 else "#1f6f8b" for one in lengths[1:])]
             ax.barh(range(len(names)), lengths, color=colours)
             ax.axvline(0, color="0.3", lw=0.8)
-            ax.set_title(f"{self.actions[a]}: {self.noun} {self.predictions[a]:.3g}", fontsize=10)
+            title = f"{self.actions[a]}: {self.noun} {self.predictions[a]:.3g}"
+            ax.set_title(as_label(title), fontsize=10)
             ax.spines[["top", "right"]].set_visible(False)
             ax.set_xlabel("adds to the logit")
-        axes[0][0].set_yticks(range(len(names)), names)
+        axes[0][0].set_yticks(range(len(names)), map(as_label, names))
         return figure
 
     def __repr__(self) -> str:
@@ -177,8 +178,8 @@ class Weights:
         figure, ax = plt.subplots(figsize=size, layout="constrained")
         reach = max(float(np.abs(table).max()), 1e-12)
         picture = ax.imshow(table, cmap="RdBu", vmin=-reach, vmax=reach, aspect="auto")
-        ax.set_yticks(range(len(names)), names)
-        ax.set_xticks(range(len(self.actions)), self.actions, rotation=30, ha="right")
+        ax.set_yticks(range(len(names)), map(as_label, names))
+        ax.set_xticks(range(len(self.actions)), map(as_label, self.actions), rotation=30, ha="right")
         for (row, column), one in np.ndenumerate(table):
             colour = "white" if abs(one) > 0.6 * reach else "black"
             ax.text(column, row, f"{one:.2g}", ha="center", va="center", fontsize=8, color=colour)

@@ -16,3 +16,8 @@ def import_for_results(module: str) -> Any:
             f"this needs {package}, which is not installed. To get it: pip install {package}, or pip install "
             "'vw-fastcb[bench]'."
         ) from problem
+
+
+def as_label(text: str) -> str:
+    """A text for a picture as it stands: matplotlib takes what is between two dollars for mathematics."""
+    return text.replace("$", r"\$")

@@ -34,6 +34,7 @@ from vw_fastcb.loop.journal import (
 )
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.redis import Address, RedisJournal
+from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.requests import Activate, Decide, Observe, Request
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal, now
@@ -624,7 +625,7 @@ def open_journal(
     if Address.is_meant(text):
         return _open_in_redis(text, settings, None if clock is now else clock)
     if "://" in text or text.endswith("/") or not _is_file_name(text):
-        raise ValueError(f"the journal is {text!r}; expected {_JOURNALS}.")
+        raise ValueError(f"the journal is {without_password(text)!r}; expected {_JOURNALS}.")
     if os.path.exists(text):
         return SqliteJournal(text, clock=clock)
     return SqliteJournal(text, first=_first_record(repr(text), settings), clock=clock)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.anytime import AnytimeInterval, mass_beyond
+from vw_fastcb.evaluation.tally import FEW
 from vw_fastcb.loop.join import Join, Learn
 from vw_fastcb.loop.learner import is_sound
 from vw_fastcb.loop.records import Record
@@ -65,7 +66,7 @@ class _Bucket:
     total: float = 0.0
     settled: int = 0
     final: int = 0
-    values: list[list[float] | None] | None = None
+    values: list[list[float | None] | None] | None = None
 
     def join(self, later: _Bucket) -> None:
         """Takes what happened after it."""
@@ -95,14 +96,21 @@ class _Bucket:
 
 
 class _Policy:
-    """What a policy earned, or would have earned."""
+    """What a policy earned, or would have earned.
 
-    def __init__(self, value_range: tuple[float, float]) -> None:
+    Args:
+        value_range: The lowest and the highest reward.
+        least_events: How many effective events it takes to tell a mean.
+    """
+
+    def __init__(self, value_range: tuple[float, float], least_events: float = 0.0) -> None:
         self._interval = AnytimeInterval(value_range, LEVEL)
         self._low = value_range[0]
+        self._least_events = least_events
         self._sum = 0.0  # of weighted rewards above the lowest
         self._weights = 0.0
-        self._known: list[float] | None = None
+        self._squares = 0.0  # of weights
+        self._known: list[float | None] | None = None
 
     def add(self, weights: NDArray[np.float64], values: NDArray[np.float64], beyond: NDArray[np.float64]) -> None:
         """Takes further events."""
@@ -110,11 +118,12 @@ class _Policy:
             self._interval.update(weights, values, beyond=beyond)
             self._sum += float((weights * (values - self._low)).sum())
             self._weights += float(weights.sum())
+            self._squares += float((weights**2).sum())
             self._known = None
 
     @property
-    def value(self) -> list[float] | None:
-        """Estimate, lower and upper end, number of events; None where there was none."""
+    def value(self) -> list[float | None] | None:
+        """Estimate, lower and upper end, number of events; None where there was none, or where it says too little."""
         events = self._interval.n
         if not events:
             return None
@@ -122,7 +131,8 @@ class _Policy:
             low, high = self._interval.interval
             # Weighted by the weights' sum: of less variance, and never outside the range.
             mean = self._low + self._sum / self._weights if self._weights else (low + high) / 2
-            self._known = [_short(min(max(mean, low), high)), _short(low), _short(high), events]
+            is_told = self._weights**2 >= self._least_events * self._squares
+            self._known = [_short(min(max(mean, low), high)) if is_told else None, _short(low), _short(high), events]
         return self._known
 
 
@@ -186,6 +196,15 @@ class Live:
                 self._settle(position, None)  # nothing, where its outcome was known before
         self._advance()
 
+    def pass_time(self, now: int) -> None:
+        """Ends waits that are over, although no record says so: in a journal that nobody writes to, none ever will.
+
+        Every record to come is later than that, so it would end them before anything else.
+        """
+        deadline = self._join.next_deadline()
+        if deadline is not None and deadline < now:
+            self.apply(Record(self.position, now, "tick"))
+
     def news(self) -> dict[str, Any]:
         """What changed since this was last asked; everything in a new epoch."""
         self.count()
@@ -202,6 +221,7 @@ class Live:
             "played": self._played.value,
             "constants": [policy.value for policy in self._constants],
             "waiting": len(self._waiting),
+            "open": len(self._join.windows),
             "recent": [_told(one) for one in reversed(self._recent)],
             "marks": list(self._marks),
             "gamma": self._gamma(),
@@ -249,7 +269,7 @@ class Live:
             return MOST_ACTIONS
         self._place_of[name] = len(self._names)
         self._names.append(name)
-        self._constants.append(_Policy(self._settings.join[3:5]))
+        self._constants.append(_Policy(self._settings.join[3:5], FEW))
         return len(self._names) - 1
 
     def _name_actions(self) -> None:

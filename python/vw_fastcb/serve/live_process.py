@@ -54,7 +54,10 @@ class Follower:
     def read(self, seconds: float) -> None:
         """Reads for about so long: first what is new, then what is old."""
         until = time.monotonic() + seconds
+        now = self._journal.now()  # asked first: what is written from here on comes later
         is_there = self._follow(self._shown, until)
+        if is_there:
+            self._shown.pass_time(now)
         if is_there and self._behind is not None and self._follow(self._behind, until):
             self._behind.begin_anew()
             self._behind.epoch += self._shown.epoch

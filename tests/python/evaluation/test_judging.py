@@ -196,7 +196,7 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
     lines = world.lines()[:8]
     wrong = [json.loads(one) for one in lines]
     wrong[0]["p"][0] += 0.5
-    wrong[1]["_label_cost"] = -7
+    del wrong[1]["p"]
     wrong[2]["a"] = [1, 1, 2]
     wrong[3]["_label_probability"] = 0.001
     del wrong[4]["_label_cost"]
@@ -214,13 +214,32 @@ def test_lines_that_cannot_be_taken_are_counted(world, tmp_path):
     said = " ".join(reason for _, reason in log.counted.reasons)
     for words in (
         "sums to 1.5",
-        "its reward is 7",
+        "it has no p",
         "each action one probability",
         "_label_probability",
         "1 in p",
         "its a begins with a different one",
     ):
         assert words in said
+
+
+@pytest.mark.parametrize(("ranges", "said"), [
+    ({"reward_range": (0, 0.5)}, r"its reward is 1; expected a number in \[0, 0.5\].*--reward-range"),
+    ({"cost_range": (0, 1)}, r"its cost is -1; expected a number in \[0, 1\].*--cost-range"),
+])  # fmt: skip
+def test_events_are_not_left_out_by_their_outcome(path, ranges, said):
+    with pytest.raises(LogError, match=said):
+        evaluate(open_log(path, **ranges), ["logged"])
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    (b"\x1f\x8b\x08\0", "gunzip"), (b"\xff\xfe{", "UTF-16"), (b"PAR1", "Parquet"), (None, "a folder")
+])  # fmt: skip
+def test_other_formats_are_named(tmp_path, content, said):
+    log = tmp_path / "log"
+    log.mkdir() if content is None else log.write_bytes(content)
+    with pytest.raises(LogError, match=said):
+        open_log(log, reward_range=(0, 1))
 
 
 def test_costs_are_rewards_with_another_sign(world, path):

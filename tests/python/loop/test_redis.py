@@ -303,12 +303,22 @@ def test_a_wrong_password_is_refused(own_server):
         ("redis://:S3cret@host/shop", "redis://:...@host/shop"),
         ("rediss://app:S3c@ret@host:1/2/shop?fsync=no", "rediss://app:...@host:1/2/shop?fsync=no"),
         ("redis://host/shop?password=S3cret&db=1", "redis://host/shop?password=...&db=1"),
+        ("redis://app:S3/c#ret@host:1/shop", "redis://app:...@host:1/shop"),
+        (" Redis://app:S3cret@host/shop", " Redis://app:...@host/shop"),
+        ("http://app:S3cret@host/shop", "http://app:...@host/shop"),
         ("redis://host/shop", "redis://host/shop"),
         ("folder/a:b@c.db", "folder/a:b@c.db"),
     ],
 )
 def test_a_password_is_not_shown(journal, shown):
     assert without_password(journal) == shown
+
+
+@pytest.mark.parametrize("start", ["redis://app:", "Redis://app:", "http://app:"])
+def test_a_wrong_url_does_not_show_its_password(start):
+    with pytest.raises(ValueError, match="expected") as problem:
+        Loop.open(f"{start}S3cret/#@host/shop", actions=3)
+    assert "S3cret" not in str(problem.value)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,11 @@ class Address:
         try:
             parts = urlsplit(url)
             port = parts.port or 6379
-        except ValueError as problem:
-            raise ValueError(f"the journal is {shown!r} ({problem}); {_EXPECTED}.") from problem
+        except ValueError:  # its words may quote the password
+            raise ValueError(
+                f"the journal is {shown!r}; {_EXPECTED}. In a password, '/', '#', '?' and '@' are written as %2F, %23, "
+                "%3F and %40."
+            ) from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         unknown = [name for name in options if name not in _OPTIONS and not name.startswith("ssl_")]
         if unknown:
@@ -109,7 +112,5 @@ def _path(parts: SplitResult, shown: str) -> tuple[str, str]:
 
 def without_password(journal: str) -> str:
     """The name of a journal as it may be shown: in logs, and to people."""
-    if not Address.is_meant(journal):
-        return journal
-    hidden = re.sub(r"(://[^/@:]*:)[^/]*@", r"\1...@", journal)
+    hidden = re.sub(r"(://[^/@:]*:).*@", r"\1...@", journal, flags=re.DOTALL)  # also where the rest is wrong
     return re.sub(r"([?&]password=)[^&]*", r"\1...", hidden)

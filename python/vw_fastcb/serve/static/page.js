@@ -18,6 +18,13 @@ const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const value = (number) => (number === null || number === undefined ? "–" : number.toFixed(state.digits ?? 3));
 
+// Marks that turn the direction of the text around them, which a name may hold, would turn the page's own words, too.
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+function harmless(_, told) {
+  return typeof told === "string" ? told.replace(TURNING, "\ufffd") : told;
+}
+
 function element(name, attributes = {}, ...content) {
   const made = document.createElement(name);
   for (const [key, one] of Object.entries(attributes)) made.setAttribute(key, one);
@@ -320,6 +327,11 @@ function card(term, number, extra, kind = "") {
   return element("div", kind ? { class: kind } : {}, element("dt", {}, term), shown);
 }
 
+// Of a journal at rest only the page knows that waits are over: no record says so.
+function pending() {
+  return state.live.is_complete ? state.live.open : state.status.open;
+}
+
 function cards() {
   const { status, live, noun, latency } = state;
   if (!status) return;
@@ -331,7 +343,7 @@ function cards() {
     card("Decisions", whole.format(counts.decisions), `${whole.format(counts.learned + counts.learned_defaults)} learned`),
     card(`Mean ${noun}`, played ? value(played[0]) : "–", played ? `95%: ${value(played[1])} to ${value(played[2])}` : "none is final yet"),
     card("Exploration", newest ? share.format(newest[2]) : "–", live.gamma === null || live.gamma === undefined ? "not the likeliest" : `gamma ${few.format(live.gamma)}`),
-    card("Pending", whole.format(status.open), "within their wait"),
+    card("Pending", whole.format(pending()), "within their wait"),
     card("Late", whole.format(counts.late), "after the wait", counts.late ? "warn" : ""),
     card("Repeated", whole.format(counts.repeated), "duplicate rewards"),
     card("Dead letters", whole.format(status.dead_letters), "could not be learned", status.dead_letters ? "bad" : ""),
@@ -354,7 +366,7 @@ function rewardChart(frame, order) {
     const played = at(bucket, 0);
     if (played) seen.push(played[0]);
     if (played && i > frame.buckets.length / 4) seen.push(played[1], played[2]);
-    for (const place of shown) if (at(bucket, place + 1) && i > frame.buckets.length / 4) seen.push(at(bucket, place + 1)[0]);
+    for (const place of shown) if (i > frame.buckets.length / 4) seen.push(...[at(bucket, place + 1)?.[0] ?? []].flat());
   });
   const least = Math.min(...seen, range[1]);
   const most = Math.max(...seen, range[0]);
@@ -395,7 +407,7 @@ function rewardChart(frame, order) {
     draw(plot) {
       plot.svg.append(svg("path", { class: "band", d: band(frame.xs.map((x, i) => [x, at(frame.buckets[i], 0)?.[1] ?? null, at(frame.buckets[i], 0)?.[2]]), plot) }));
       for (const place of [...shown].reverse()) {
-        const points = frame.xs.map((x, i) => [x, at(frame.buckets[i], place + 1)?.[0]]).filter(([, y]) => y !== undefined);
+        const points = frame.xs.map((x, i) => [x, at(frame.buckets[i], place + 1)?.[0] ?? null]).filter(([, y]) => y !== null);
         plot.svg.append(svg("path", { class: `line s${colour(place)}`, d: path(points, plot) }));
       }
       frame.buckets.forEach((bucket, i) => {
@@ -419,7 +431,8 @@ function span(width) {
 function policies(order) {
   const { live, noun } = state;
   const found = order.filter((place) => live.constants[place]).map((place) => [colour(place), `always ${actionName(place)}`, live.constants[place]]);
-  found.sort((a, b) => (noun === "cost" ? a[2][0] - b[2][0] : b[2][0] - a[2][0]));
+  const rank = ([, , [mean]]) => (mean === null ? Infinity : noun === "cost" ? mean : -mean);
+  found.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
   if (live.played) found.unshift(["m", "what was played", live.played]);
   const low = Math.min(...found.map(([, , one]) => one[1]));
   const high = Math.max(...found.map(([, , one]) => one[2]));
@@ -427,10 +440,11 @@ function policies(order) {
   const rows = found.map(([kind, name, [mean, least, most, events]]) => {
     const picture = svg("svg", { class: "interval", viewBox: "0 0 200 18", preserveAspectRatio: "none", "aria-hidden": "true" });
     picture.append(svg("line", { class: `s${kind}`, x1: place(least), x2: Math.max(place(most), place(least) + 1), y1: 9, y2: 9, "stroke-width": 3 }));
-    picture.append(svg("line", { class: `s${kind}`, x1: place(mean), x2: place(mean), y1: 1, y2: 17, "stroke-width": 3 }));
+    if (mean !== null) picture.append(svg("line", { class: `s${kind}`, x1: place(mean), x2: place(mean), y1: 1, y2: 17, "stroke-width": 3 }));
     const numbers = element("span", { class: "numbers" }, `${value(least)} to ${value(most)}`);
     const head = element("th", { scope: "row", title: `${whole.format(events)} events` }, element("span", { class: `key b${kind}`, "aria-hidden": "true" }), name);
-    return row(`${kind}${name}${mean}${least}${most}${low}${high}`, head, cell(value(mean), "n"), element("td", {}, picture, numbers));
+    const shown = mean === null ? element("td", { class: "n", title: "It was played too rarely to tell." }, "?") : cell(value(mean), "n");
+    return row(`${kind}${name}${mean}${least}${most}${low}${high}`, head, shown, element("td", {}, picture, numbers));
   });
   if (!rows.length) rows.push(row("none", element("td", { colspan: 3, class: "soft" }, `No ${noun} is final yet.`)));
   fill($("policies").tBodies[0], rows);
@@ -551,7 +565,7 @@ function join() {
     ["Rewards received", counts.rewards],
     ["Learned from a reward", counts.learned],
     ["Learned as the default, because no reward came", counts.learned_defaults],
-    ["Pending: decisions within their wait", status.open],
+    ["Pending: decisions within their wait", pending()],
     ["Early: rewards that wait for their decision", status.early],
     ["Late: came when the wait was over", counts.late],
     ["Repeated: duplicates of a first reward", counts.repeated],
@@ -612,7 +626,7 @@ async function explain(one) {
   $("why").showModal();
   try {
     const answer = await fetch(`/page/decision?position=${one.position}`);
-    const told = await answer.json();
+    const told = JSON.parse(await answer.text(), harmless);
     if (!answer.ok) throw new Error(told.error.message);
     $("why-body").replaceChildren(...explained(told));
   } catch (problem) {
@@ -691,7 +705,7 @@ function connect() {
   source.onmessage = (event) => {
     say("is-live", "Live");
     $("login").hidden = true;
-    take(JSON.parse(event.data));
+    take(JSON.parse(event.data, harmless));
   };
   source.onerror = async () => {
     say("is-lost", "Lost the server; trying again");
