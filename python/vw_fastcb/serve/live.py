@@ -131,7 +131,7 @@ class _Policy:
             low, high = self._interval.interval
             # Weighted by the weights' sum: of less variance, and never outside the range.
             mean = self._low + self._sum / self._weights if self._weights else (low + high) / 2
-            is_told = self._weights**2 >= self._least_events * self._squares
+            is_told = self._weights**2 > self._least_events * self._squares
             self._known = [_short(min(max(mean, low), high)) if is_told else None, _short(low), _short(high), events]
         return self._known
 
