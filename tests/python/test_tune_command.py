@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from serve.servers import serving
 from vw_fastcb import FastCB, Loop
 from vw_fastcb.bakeoff.grid import find_grid
 from vw_fastcb.commands.app import app
@@ -86,6 +88,21 @@ def test_a_journal_and_its_log_say_what_the_learner_says(journal, tmp_path):
     assert 2 < by_journal["stages"][0]["trials"][0]["value"] < 5
 
 
+def test_of_a_journal_it_says_how_to_go_on_with_it(tmp_path):
+    path, rng = tmp_path / "parity.db", np.random.default_rng(3)
+    with Loop.open(path, actions=["no", "yes"], reward_range=(0, 1), epsilon=1, seed=1) as loop:
+        for i, (u, v) in enumerate(rng.integers(0, 2, (500, 2)).tolist()):
+            made = loop.decide({"u": u, "v": v}, event_id=f"e{i}")
+            loop.reward(f"e{i}", float(made.action == u ^ v))
+    code, told, _ = run(path, "--out", tmp_path / "out")
+    assert code == 0
+    (command,) = [shlex.split(line) for line in told.splitlines() if line.startswith("  fastcb serve ")]
+    assert command[2:] == [str(path), "--change", "--relearn", "--interactions", "xx"]
+    with serving(*command[2:]) as server:
+        assert server.get("/status").json["settings"]["interactions"] == ["xx"]
+        assert server.get("/status").json["learned"] == 500
+
+
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
     table = parity_table(tmp_path / "t.csv", 2000)
     out = tmp_path / "out"
@@ -102,7 +119,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
     assert before
     code, _, said = run(table, "--out", out)
     assert code == 0
-    assert f"{len(before)} measurements are in" in said
+    assert "has measurements of earlier runs" in said
     after = kept.read_bytes().splitlines(keepends=True)
     assert after[: len(before)] == before
     assert len({json.loads(line)["key"] for line in after}) == len(after)

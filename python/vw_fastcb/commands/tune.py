@@ -83,7 +83,7 @@ def run_tune(source: Source, *, jobs: int, out: Path, as_json: bool) -> int:
             out.mkdir(parents=True, exist_ok=True)
             with Measurements(out / _MEASUREMENTS) as measurements:
                 if measurements.found:
-                    line.say(f"{measurements.found:,} measurements are in {measurements.path} and are not repeated.")
+                    line.say(f"{measurements.path} has measurements of earlier runs; those that fit are not repeated.")
                 tuning = search(params, evidence, n_jobs=jobs, watch=watch, memory=measurements)
         except KeyboardInterrupt:
             line.say("Stopped. Nothing is lost: the same command goes on.")
@@ -95,7 +95,7 @@ def run_tune(source: Source, *, jobs: int, out: Path, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result, indent=2))
     else:
-        _print(tuning, out)
+        _print(tuning, out, source.path if _is_a_journal(source.path) else None)
     return 0
 
 
@@ -106,7 +106,7 @@ def _read(source: Source, watch: Watch) -> tuple[dict[str, Any], Evidence, str]:
     """The learner's parameters, the evidence, and a sentence that says what it is."""
     path, given = Path(source.path), source.given
     unsettled: set[int] = set()  # decisions that came after the first one that still waits
-    if "://" in source.path or _is_journal(path):
+    if _is_a_journal(source.path):
         if given:
             raise ValueError(f"a journal knows its settings; leave --{next(iter(given)).replace('_', '-')} out.")
         params, rows = _of_journal(source.path, unsettled)
@@ -140,10 +140,12 @@ def _read(source: Source, watch: Watch) -> tuple[dict[str, Any], Evidence, str]:
     return params, evidence, f"{words} {unsettled_words(len(unsettled))}" if unsettled else words
 
 
-def _is_journal(path: Path) -> bool:
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}; expected a log, a journal or a table.")
-    with path.open("rb") as file:
+def _is_a_journal(name: str) -> bool:
+    if "://" in name:
+        return True
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"there is no file {name!r}; expected a log, a journal or a table.")
+    with open(name, "rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
@@ -325,7 +327,7 @@ def _result(source: str, tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def _print(tuning: Tuning, out: Path) -> None:
+def _print(tuning: Tuning, out: Path, journal: str | None) -> None:
     console = Console()
     say = partial(console.print, highlight=False, soft_wrap=True, markup=False)
     for stage in tuning.stages:
@@ -335,7 +337,17 @@ def _print(tuning: Tuning, out: Path) -> None:
     found = words_of(tuning.changes) if tuning.changes else "the defaults: nothing that was tried is surely better"
     say(f"Take {found}.")
     say(f"  vw-fastcb {tuning.flags}")
+    if journal is not None and tuning.changes:
+        say("To relearn the journal with that, and to go on with it, stop what serves it and start:")
+        say(f"  fastcb serve {shlex.join([without_password(journal), '--change', '--relearn', *_options(tuning)])}")
     say(f"{out / _GRID} is for fastcb bakeoff --grid.")
+
+
+def _options(tuning: Tuning) -> Iterator[str]:
+    """What was found, as options of `fastcb serve`."""
+    for name, value in tuning.changes.items():
+        yield f"--{name.replace('_', '-')}"
+        yield value if isinstance(value, str) else ",".join(value) if isinstance(value, (list, tuple)) else f"{value:g}"
 
 
 def _table_of(stage: Stage, noun: str) -> Table:
