@@ -22,6 +22,7 @@ from vw_fastcb.evaluation.logs import JournalLog, LinesLog, Log, LogError, open_
 from vw_fastcb.evaluation.results import Estimate, Interval, unsettled_words
 
 _T = TypeVar("_T")
+_MUCH_SILENCE = 0.05  # share of decisions without an outcome
 
 
 def run_evaluate(
@@ -180,11 +181,26 @@ def _print(log: Log, found: Sequence[Judged], method: str, level: float) -> None
             "{:.4f} to {:.4f}".format(*ends(log, estimate.intervals[other])),
             f"{estimate.effective_n:,.0f}",
         )
-    console.print(escape(f"{log.name}: {counted(log.counted.events, 'event')}."), soft_wrap=True)
+    console.print(escape(f"{log.name}: {counted(log.counted.events, 'event')}.{_silence(log)}"), soft_wrap=True)
     if judged:
         console.print(table)
     for line in (*_notes(log, found, method), *_comparisons(log, judged, method, level)):
         console.print(escape(line), soft_wrap=True)
+
+
+def _silence(log: Log) -> str:
+    """How many decisions have no outcome; with so many, what the others earned may be far from what all did."""
+    without = log.counted.skipped + log.counted.others
+    if not without:
+        return ""
+    share = without / (without + log.counted.events)
+    words = f" {counted(without, 'decision')} without an outcome ({share:.0%}): not counted."
+    if share < _MUCH_SILENCE:
+        return words
+    return (
+        f"{words} All that follows is about the others only. If silence has a meaning, such as 'no click', log it as "
+        f"an outcome (in a journal: --default-{noun(log)} 0)."
+    )
 
 
 def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
@@ -201,9 +217,6 @@ def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
     if counts.bad:
         number, reason = counts.reasons[0]
         yield f"{counted(counts.bad, 'line')} could not be taken. Line {number}: {reason}"
-    without = counts.skipped + counts.others
-    if without:
-        yield f"{counted(without, 'decision')} without an outcome: not counted."
     if counts.unsettled:
         yield unsettled_words(counts.unsettled)
 

@@ -125,6 +125,18 @@ def export(  # noqa: PLR0917, typer gives them by name
     )
 
 
+def backup(
+    journal: Annotated[str, typer.Argument(help="A journal of the loop, a file.")],
+    copy: Annotated[Path, typer.Argument(help="The copy, a new file.")],
+    as_json: Json = False,
+) -> None:
+    """Copies a journal."""
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+    from vw_fastcb.commands.transfer import run_backup  # noqa: PLC0415
+
+    raise typer.Exit(guarded("backup", lambda: run_backup(journal, copy, as_json)))
+
+
 _IMPORT_HELP = (
     "Make a new journal from somebody's log, from a table of fastcb export, or from a model.\n\n"
     "Every event of a log becomes a decision, with the action and the probabilities that were logged, and its outcome "
@@ -324,4 +336,5 @@ def register(app: typer.Typer) -> None:
     app.command("watch", help=_WATCH_HELP)(watch)
     app.command("learn", help=_LEARN_HELP)(learn)
     app.command("export", help=_EXPORT_HELP)(export)
+    app.command("backup", help="Copy a journal as it is at one moment, while it is in use.")(backup)
     app.command("import", help=_IMPORT_HELP)(import_journal)

@@ -22,6 +22,8 @@ from vw_fastcb.loop.settings import setting_names
 from vw_fastcb.serve.access_log import AccessLog
 from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
 
+_log = logging.getLogger("vw_fastcb.serve")
+
 
 def run_serve(
     journal: str,
@@ -40,7 +42,10 @@ def run_serve(
             url = address_of(listener, options)
 
             def started() -> None:
-                role = "learner" if loop.status().role == "learner" else "decider"
+                status = loop.status()
+                role = "learner" if status.role == "learner" else "decider"
+                if status.learner is None:
+                    _log.warning("nobody learns %s now. To start a learner: fastcb learn %s --follow", shown, shown)
                 if as_json:
                     _print({"event": "started", "url": url, "pid": os.getpid(), "journal": shown, "role": role})
                 else:

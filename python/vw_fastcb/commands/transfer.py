@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -64,6 +65,21 @@ def run_export(
     else:
         words = _export_words(made, written)
         tell(words) if dsjson == STDOUT else print(words)
+    return 0
+
+
+def run_backup(path: str, copy: Path, as_json: bool) -> int:
+    """Copies a journal as it is at one moment, while others use it. Returns the exit code."""
+    if copy.exists():
+        raise FileExistsError(f"{str(copy)!r} is there already; give the copy a new name, such as one with the date.")
+    with contextlib.closing(existing_journal(path)) as journal:
+        journal.copy_to(copy)
+    with contextlib.closing(existing_journal(copy)) as made:
+        records = made.last()[0]
+    if as_json:
+        print(json.dumps({"journal": path, "copy": str(copy), "records": records}))
+    else:
+        print(f"{copy}: {counted(records, 'record')}. To check it: fastcb replay {shlex.quote(str(copy))}")
     return 0
 
 

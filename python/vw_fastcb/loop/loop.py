@@ -42,6 +42,7 @@ from vw_fastcb.loop.worker import Options, View, Worker
 
 Duration: TypeAlias = "str | float | timedelta"
 _JOURNALS = "the name of a file, or redis://host:6379/journal"
+_MANY, _MOST_SILENT = 100, 0.3  # decisions without a reward, and their share, from which on there is a warning
 _CLOCK_OFF = 5000  # milliseconds that the machine's clock may differ from the journal's
 
 
@@ -504,8 +505,20 @@ class Loop:
             dead_letters=letters + numbers.pop("new_letters"),
             bytes=size,
             problems=tuple(problems),
-            warnings=() if worker.warning is None else (worker.warning,),
+            warnings=tuple(one for one in (worker.warning, self._unrewarded(numbers["counts"])) if one is not None),
             **numbers,
+        )
+
+    def _unrewarded(self, counts: dict[str, int]) -> str | None:
+        """A warning where most decisions end in silence, and nothing says what that means."""
+        closed = counts["unrewarded"] + counts["learned"]
+        if counts["unrewarded"] < _MANY or counts["unrewarded"] < _MOST_SILENT * closed:
+            return None
+        noun = self._worker.settings.noun
+        return (
+            f"{counts['unrewarded']:,} of {closed:,} decisions had no {noun} when their wait was over, and nothing was "
+            f"learned from them. If that means something, such as 'no click', say what: default_{noun}=0 with "
+            f"change=True, or fastcb serve --default-{noun} 0 --change."
         )
 
     def close(self) -> None:

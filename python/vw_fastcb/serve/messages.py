@@ -14,7 +14,7 @@ from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.requests import Activate, Decide, Observe
 from vw_fastcb.serve.errors import ApiError
 
-_Body = TypeVar("_Body")
+_Body = TypeVar("_Body", bound=Struct)
 
 Id = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -164,7 +164,9 @@ def decoded(reader: msgspec.json.Decoder[_Body], body: bytes) -> _Body:
     try:
         return reader.decode(body)
     except msgspec.ValidationError as problem:
-        raise ApiError(400, f"the body does not fit: {problem}.") from None
+        fields = ", ".join(one.encode_name for one in msgspec.structs.fields(reader.type))
+        hint = f" Its fields are {fields}." if "field `" in str(problem) and "`$" not in str(problem) else ""
+        raise ApiError(400, f"the body does not fit: {problem}.{hint}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         said = "a text in it has half of a surrogate pair" if _has_half_a_pair(body) else problem
         raise ApiError(400, f"the body is not JSON: {said}.") from None

@@ -707,3 +707,19 @@ def test_help_needs_no_pyarrow():
     code = "import sys; from vw_fastcb.commands.app import app; print('pyarrow' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "False\n"
+
+
+# Copying
+
+
+def test_a_backup_is_whole_while_the_journal_is_in_use(tmp_path):
+    path, copy = tmp_path / "loop.db", tmp_path / "copy.db"
+    with open_loop(tmp_path) as loop:
+        for i in range(20):
+            loop.decide({"user": f"u{i % 5}"}, event_id=f"e{i}")
+        assert told("backup", path, copy)["records"] == 21
+        loop.decide({"user": "Tom"}, event_id="later")
+    assert replayed(copy).agrees
+    assert "is there already" in refused("backup", path, copy)
+    assert "there is no journal" in refused("backup", tmp_path / "nowhere.db", tmp_path / "other.db")
+    assert "there is no folder" in refused("backup", path, tmp_path / "nowhere" / "copy.db")

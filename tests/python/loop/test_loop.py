@@ -540,7 +540,7 @@ def test_an_event_is_erased(home):
     found = replayed(home / "loop.db")
     assert found.agrees
     assert found.gaps == [(22, 26)]
-    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 41, 20, 2)
+    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 42, 20, 2)
 
 
 def test_retention_drops_what_is_old_and_the_loop_goes_on(home):
@@ -831,3 +831,23 @@ def test_what_is_no_journal_is_refused_and_left_as_it_was(tmp_path):
     stale.write_bytes(b"x")
     with pytest.raises(JournalRefused, match="put both back, or none"):
         Loop.open(tmp_path / "gone.db", actions=3)
+
+
+def test_silence_that_means_nothing_is_warned_of(home):
+    clock = Clock()
+    with open_loop(home, wait="1s", clock=clock) as loop:
+        for i in range(150):
+            loop.decide({"user": "Tom"}, event_id=f"e{i}")
+            if i % 3 == 0:
+                loop.reward(f"e{i}", 1)
+        assert loop.status().warnings == ()
+        clock.now += 2000
+        loop.tick()
+        (warning,) = loop.status().warnings
+        assert warning.startswith("100 of 150 decisions had no reward when their wait was over")
+    with open_loop(home, "other.db", wait="1s", clock=clock, default_reward=0) as loop:
+        for i in range(150):
+            loop.decide({"user": "Tom"}, event_id=f"e{i}")
+        clock.now += 2000
+        loop.tick()
+        assert loop.status().warnings == ()

@@ -289,6 +289,12 @@ def test_idle_connections_make_room_for_others(loop, monkeypatch):
             ask(raw)
 
 
+def test_fields_that_are_not_there_are_answered_with_those_that_are(news):
+    said = news.post("/decide", {"user": "Tom"}).error
+    assert "Its fields are context, event_id, actions, exclude, activate." in said
+    assert "Its fields are event_id, value, reward_id." in news.post("/reward", {"event_id": "e", "reward": 1}).error
+
+
 def test_half_of_a_surrogate_pair_is_called_so(news):
     assert "half of a surrogate pair" in news.post("/decide", BODIES["a lone surrogate"]).error
     assert "truncated" in news.post("/decide", BODIES["half of it"]).error
