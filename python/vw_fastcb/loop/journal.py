@@ -221,6 +221,10 @@ class Journal(Protocol):
         """Raises where the store is no longer the one that was opened."""
         ...
 
+    def check_room(self) -> None:
+        """Raises JournalFull where nothing more can be stored, as far as that can be told without trying."""
+        ...
+
     def abandon(self) -> None:
         """Drops what a commit that was interrupted has left behind."""
         ...

@@ -27,6 +27,7 @@ from vw_fastcb.loop.journal import (
     Fenced,
     Journal,
     JournalFailed,
+    JournalFull,
     JournalRefused,
     JournalUnreachable,
     LoopError,
@@ -486,9 +487,10 @@ class Loop:
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
+            journal.check_room()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
-        except JournalUnreachable as problem:
+        except (JournalUnreachable, JournalFull) as problem:
             away = problem
         ahead = max(time, journal.now()) - self._clock()
         found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble, away) if one is not None)

@@ -153,7 +153,7 @@ class SqliteJournal:
         is_read: bool = False,
     ) -> None:
         self.path = Path(os.path.realpath(path))
-        self._name = str(self.path)
+        self._name, self._log_name = (str(path) for path in _files(self.path)[:2])
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
         self._clock = clock or now
         self._holder = f"{Process.this()}/{next(_holders)}"
@@ -199,6 +199,7 @@ class SqliteJournal:
             self._writing.release()
 
     def _connect(self) -> None:
+        self._log_seen: int | None = None  # the log's inode, once there is one
         with _Explained(self.path):
             self._db = _connect(self.path, self._is_fixed)
             try:
@@ -231,6 +232,7 @@ class SqliteJournal:
         foreign: list[Record] = []
         self.check()
         with self._writing, _Transaction(self._db, self.path):
+            self._check_log()
             ids = [one.event_id for one in drafts if one.event_id is not None]
             asked = (_HEAD_OF_ONE, ids) if len(ids) == 1 else (_HEAD, (_json(ids),))
             epoch, holder, before, last_time, decisions = self._db.execute(*asked).fetchone()
@@ -285,6 +287,25 @@ class SqliteJournal:
                 "acknowledged. Put it back, then open it again."
             )
         self._seen = found
+
+    def check_room(self) -> None:
+        """See `Journal`. Of a file only a write can tell: it has free pages, the disk reserves, the user a quota."""
+
+    def _check_log(self) -> None:
+        """The same of the write-ahead log. This process can still read it, and puts it into the file at its end.
+
+        Only while `_writing` is held: the log is another one after a fork.
+        """
+        try:
+            found = os.stat(self._log_name).st_ino
+        except OSError:
+            found = None
+        if self._log_seen is not None and found != self._log_seen:
+            raise JournalFailed(
+                f"{self._log_name!r}, the journal's write-ahead log, was removed or replaced by somebody while it was "
+                "open; nothing more is acknowledged. Close all processes that use the journal, then open it again."
+            )
+        self._log_seen = found
 
     def _is_truncated(self, size: int) -> bool:
         """Whether a file that has shrunk lacks pages; VACUUM makes one smaller, too."""

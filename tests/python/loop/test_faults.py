@@ -18,7 +18,7 @@ from loop import boundaries, reference
 from loop.redis_server import need_redis
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
-from vw_fastcb.loop import JournalFull, JournalRefused, LoopError, sqlite
+from vw_fastcb.loop import JournalFailed, JournalFull, JournalRefused, LoopError, sqlite
 from vw_fastcb.loop.redis import checkpoints as redis_checkpoints
 from vw_fastcb.loop.sqlite import SqliteJournal
 
@@ -454,3 +454,15 @@ def test_the_lease_is_held_during_a_checkpoint_that_takes_longer_than_it(home, m
             assert time.monotonic() - began > 1.1
             assert loop.status().role == "learner"
             assert other.status().role == "decider"
+
+
+def test_a_log_that_somebody_removes_is_noticed_and_nothing_acknowledged_is_lost(tmp_path):
+    loop = open_loop(tmp_path)
+    play(loop, 0, 5)
+    (tmp_path / "loop.db-wal").unlink()
+    with pytest.raises(JournalFailed, match="write-ahead log, was removed"):
+        loop.decide({"user": "Tom"}, event_id="never")
+    loop.close()
+    with Loop.open(tmp_path / "loop.db") as loop:
+        counts = loop.status().counts
+    assert (counts["decisions"], counts["rewards"]) == (5, 5)

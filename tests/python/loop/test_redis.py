@@ -540,7 +540,11 @@ def test_a_server_that_stays_away_is_reported_and_the_loop_goes_on_when_it_is_ba
 
 def test_a_server_without_memory_refuses_and_goes_on_when_there_is_some(own_server):
     options = {"actions": ACTIONS, "reward_range": (0, 1), "checkpoint_every": "1h"}
-    with Redis(unix_socket_path=str(own_server.socket)) as client, Loop.open(own_server.url("shop"), **options) as loop:
+    with (
+        Redis(unix_socket_path=str(own_server.socket)) as client,
+        Loop.open(own_server.url("shop"), **options) as loop,
+        Loop.open(own_server.url("shop"), learn=False) as decider,
+    ):
         play(loop, 0, 5)
         client.config_set("maxmemory", "1")
         for _ in range(2):
@@ -548,7 +552,11 @@ def test_a_server_without_memory_refuses_and_goes_on_when_there_is_some(own_serv
                 loop.decide({"user": "Tom"}, event_id="x")
         with pytest.raises(JournalFull):
             loop.checkpoint()
+        for one in (loop, decider):
+            assert not one.status().ready
+            assert "has used up its maxmemory" in one.status().problems[0]
         client.config_set("maxmemory", "0")
+        assert decider.status().ready
         play(loop, 5, 10)
         loop.checkpoint()
         assert loop.status().learned == 10

@@ -102,6 +102,10 @@ class RedisJournal:
         """See `Journal`."""
         self.last()
 
+    def check_room(self) -> None:
+        """See `Journal`."""
+        self._store.server.check_room()
+
     def abandon(self) -> None:
         """Gives up connections on which an answer may still come."""
         self._store.server.drop_connections()

@@ -125,6 +125,16 @@ class Server:
         is_loading = isinstance(problem, self._errors.BusyLoadingError)
         return self.address.patience if self._is_open or is_loading else min(_OPENING, self.address.patience)
 
+    def check_room(self) -> None:
+        """Raises where the server has used up its memory: it would refuse whatever is written."""
+        memory = self.ask(lambda client: client.info("memory"))
+        used = memory["used_memory"] - memory.get("mem_not_counted_for_evict", 0)
+        if 0 < memory["maxmemory"] < used:
+            raise self._full()
+
+    def _full(self) -> JournalFull:
+        return JournalFull(f"Redis at {self.address.place} has used up its maxmemory; nothing was stored. Make room.")
+
     def rewrite_log(self) -> None:
         """Has the append-only file written anew, without what is gone. It happens beside everything else, and later."""
 
@@ -193,7 +203,7 @@ class Server:
         if isinstance(problem, errors.NoPermissionError) or code == "NOPERM":
             return JournalRefused(f"Redis at {place} does not let this user in ({said}).")
         if isinstance(problem, errors.OutOfMemoryError) or code == "OOM":
-            return JournalFull(f"Redis at {place} has used up its maxmemory; nothing was stored. Make room.")
+            return self._full()
         if isinstance(problem, errors.ReadOnlyError) or code in ("READONLY", "MASTERDOWN"):
             return JournalUnreachable(
                 f"Redis at {place} is a replica, or lost its master ({said}); nothing was stored."
