@@ -150,6 +150,11 @@ def ends(log: Log, interval: Interval) -> tuple[float, float]:
     return low, high
 
 
+def percent(share: float) -> str:
+    """A level with all its digits: 0.999 is no 100%."""
+    return f"{100 * share:.10g}%"
+
+
 def noun(log: Log) -> str:
     """What the log counts."""
     return "reward" if log.sign > 0 else "cost"
@@ -169,7 +174,12 @@ def _print(log: Log, found: Sequence[Judged], method: str, level: float) -> None
     other = "gaussian" if method == "dr" else "cressie_read"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("policy", min_width=12, overflow="fold")
-    titles = (noun(log), f"valid {level:.0%}\ninterval", f"asymptotic\n({_NAMES[other]})", "effective\nsample size")
+    titles = (
+        noun(log),
+        f"valid {percent(level)}\ninterval",
+        f"asymptotic\n({_NAMES[other]})",
+        "effective\nsample size",
+    )
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for one in judged:
@@ -227,7 +237,9 @@ def _comparisons(log: Log, judged: Sequence[Judged], method: str, level: float) 
     if logged is None:
         return
     base = logged.estimates[method].interval
-    both = f"their {level:.0%} intervals do not overlap, and both hold with {2 * level - 1:.0%} confidence or more"
+    both = f"their {percent(level)} intervals do not overlap"
+    if level > 0.5:
+        both += f", and both hold with {percent(2 * level - 1)} confidence or more"
     for one in judged:
         interval = one.estimates[method].interval
         if interval.low > base.high:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from vw_fastcb.commands.evaluate import asymptotic, ends, noun, shown
+from vw_fastcb.commands.evaluate import asymptotic, ends, noun, percent, shown
 from vw_fastcb.commands.terminal import counted
 from vw_fastcb.evaluation.judging import Judged
 from vw_fastcb.evaluation.logs import Log
@@ -54,7 +54,7 @@ def save_picture(log: Log, found: Sequence[Judged], method: str, path: Path) -> 
         fontweight="bold",
         color=_INK,
     )
-    words = f"Broad: valid at every n, {level:.0%}. Narrow: asymptotic. Dot: the estimate."
+    words = f"Broad: valid at every n, {percent(level)}. Narrow: asymptotic. Dot: the estimate."
     figure.text(0.03, 1 - 0.72 / height, words, fontsize=10.5, color=_QUIET)
     with new_file(path) as draft:
         figure.savefig(draft, format="png", dpi=160)

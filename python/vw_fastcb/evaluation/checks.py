@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.anytime import AnytimeInterval
 from vw_fastcb.evaluation.dsjson import without_actions
-from vw_fastcb.evaluation.logs import Batch, Log, per_event
+from vw_fastcb.evaluation.logs import Batch, Log, checked_log, per_event
 from vw_fastcb.evaluation.results import unsettled_words
 
 _Floats = NDArray[np.float64]
@@ -96,6 +96,7 @@ def check(log: Log, *, watch: Callable[[Log], None] = lambda log: None) -> Check
         log: The log.
         watch: Told of the log now and then; what it raises ends everything.
     """
+    checked_log(log)
     probabilities, ids, drift = _Probabilities(), _Ids(), _Drift(log)
     contexts = _Contexts(log.expected // 2)
     for batch in log.batches():

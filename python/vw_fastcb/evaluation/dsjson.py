@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ class Line(msgspec.Struct, gc=False):  # no cycles, so nothing for the collector
     p: list[float] | None = None
     c: msgspec.Raw = msgspec.Raw(b"")
     pdrop: float | None = None
+    excluded: list[int] | None = msgspec.field(name="_excluded", default=None)  # written by us, for journals
 
     def context(self) -> Context:
         """Its actions."""
@@ -64,6 +65,27 @@ def names_of(action: bytes) -> frozenset[str]:
 
     walk("", json.loads(action))
     return frozenset(found)
+
+
+def with_allowed_actions(line: bytes, excluded: Sequence[int]) -> bytes:
+    """A decision without the actions that could not be played, the others counted anew."""
+    whole = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    read = msgspec.json.decode
+    context = read(whole["c"], type=dict[str, msgspec.Raw])
+    actions = read(context["_multi"], type=list[msgspec.Raw])
+    allowed = [one for one in range(len(actions)) if one not in excluded]
+    place = {one: number for number, one in enumerate(allowed)}
+    chances = zip(read(whole["a"], type=list[int]), read(whole["p"], type=list[float]), strict=True)
+    kept = [(place[one - 1] + 1, chance) for one, chance in chances if one - 1 in place]
+    chosen = kept[0][0]  # it comes first
+    changed = {
+        "_label_Action": chosen,
+        "_labelIndex": chosen - 1,
+        "a": [one for one, _ in kept],
+        "c": {**context, "_multi": [actions[one] for one in allowed]},
+        "p": [chance for _, chance in kept],
+    }
+    return msgspec.json.encode({name: changed.get(name, told) for name, told in whole.items() if name != "_excluded"})
 
 
 def without_actions(context: msgspec.Raw) -> dict[str, Any]:

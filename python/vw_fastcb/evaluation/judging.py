@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.doubly_robust import DoublyRobustTally
-from vw_fastcb.evaluation.logs import Batch, Log
+from vw_fastcb.evaluation.logs import Batch, Log, checked_log
 from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, as_dsjson, policy_of, tallied, words_of_control
 from vw_fastcb.evaluation.progressive import Progressive, VwFailed
 from vw_fastcb.evaluation.results import Estimate
@@ -75,6 +75,7 @@ def evaluate(
     Returns:
         What was found, in the order of the policies.
     """
+    checked_log(log)
     if isinstance(policies, str):
         raise ValueError(f"policies is the text {policies!r}; expected a list of policies, such as [{policies!r}].")
     runs = [_Run(text, log, level, has_control=control is not None) for text in policies]

@@ -6,6 +6,7 @@ was earned. Memory is that of a batch.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,7 @@ class Batch:
         lines: The events as lines of dsjson, without their ends; none where the log has no features.
         parsed: What the lines say.
         names: Of the actions, where they are the same in all events.
+        excluded: Which actions could not be played; None where all could.
     """
 
     rewards: _Floats
@@ -55,6 +57,7 @@ class Batch:
     lines: list[bytes] = field(default_factory=list)
     parsed: list[Line] = field(default_factory=list)
     names: list[str] | None = None
+    excluded: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -68,10 +71,11 @@ class Batch:
     def numbers_of(self, name: str) -> _Integers:
         """The number that a named action has in each event; -1 where it has none."""
         counts = np.diff(self.first)
-        if name.isdecimal():
+        is_named = self.names is not None and name in self.names
+        if name.isdecimal() and not is_named and not (self.parsed and _is_a_name(name, self.parsed[0])):
             return np.where(int(name) < counts, int(name), -1)
         if self.names is not None:
-            return np.full(len(self), self.names.index(name) if name in self.names else -1)
+            return np.full(len(self), self.names.index(name) if is_named else -1)
         found = np.full(len(self), -1)
         for i, line in enumerate(self.parsed):
             for number, action in enumerate(line.context().actions):
@@ -79,6 +83,10 @@ class Batch:
                     found[i] = number
                     break
         return found
+
+
+def _is_a_name(name: str, line: Line) -> bool:
+    return any(name in names_of(bytes(action)) for action in line.context().actions)
 
 
 @dataclass
@@ -266,7 +274,16 @@ def _assembled(
         for i in np.flatnonzero(~(logged[first[:-1] + actions] >= LEAST_PROBABILITY)):
             chance = logged[first[i] + actions[i]]
             reasons.setdefault(int(i), f"its chosen action has the probability {chance:g}.")
-    return Batch(_rewards(parsed), actions, first, logged), reasons
+    return Batch(_rewards(parsed), actions, first, logged, excluded=_excluded(parsed, first)), reasons
+
+
+def _excluded(parsed: Sequence[Line], first: _Integers) -> NDArray[np.bool_] | None:
+    places = [start + one for start, line in zip(first.tolist(), parsed, strict=False) for one in line.excluded or ()]
+    if not places:
+        return None
+    found = np.zeros(first[-1], dtype=bool)
+    found[places] = True
+    return found
 
 
 def _rewards(parsed: Sequence[Line]) -> _Floats:
@@ -360,7 +377,10 @@ class JournalLog(LinesLog):
             if (decision.body or {}).get("erased"):
                 self.counted.skipped += 1
                 continue
-            waiting.append(line_of(decision, outcome, self._outcomes.settings).encode())
+            line = line_of(decision, outcome, self._outcomes.settings)
+            if (decision.body or {}).get("exclude"):
+                line = f'{line[:-1]},"_excluded":{json.dumps(decision.body["exclude"])}}}'  # type: ignore[index]
+            waiting.append(line.encode())
             if len(waiting) == _LINES:
                 self.done = outcome.position / max(self._outcomes.until, 1)
                 yield waiting
@@ -560,6 +580,13 @@ def _check_file(path: Path) -> None:
     for mark, what in _OTHER_FORMATS.items():
         if start.startswith(mark):
             raise LogError(f"{str(path)!r} is {what}.")
+
+
+def checked_log(log: Any) -> Any:
+    """A log; raises where it is the name of one."""
+    if hasattr(log, "batches"):
+        return log
+    raise TypeError(f"the log is {log!r}; expected one of open_log({log!r}, ...) or of FrameLog(frame, ...).")
 
 
 def is_journal(name: str) -> bool:

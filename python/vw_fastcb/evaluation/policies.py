@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb.evaluation.dsjson import without_actions
+from vw_fastcb.evaluation.dsjson import with_allowed_actions, without_actions
 from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
 from vw_fastcb.evaluation.progressive import Progressive
 from vw_fastcb.evaluation.tally import Tally
@@ -128,12 +128,23 @@ class Vw:
 
 
 def as_dsjson(batch: Batch) -> bytes:
-    """Events as they are in the log."""
-    return b"\n".join(batch.lines) + b"\n"
+    """Events as they are in the log, each with the actions that could be played."""
+    lines = batch.lines
+    if batch.excluded is not None:
+        lines = [
+            with_allowed_actions(line, parsed.excluded) if parsed.excluded else line
+            for line, parsed in zip(lines, batch.parsed, strict=True)
+        ]
+    return b"\n".join(lines) + b"\n"
 
 
 def _as_json(batch: Batch) -> bytes:
     """Events of fixed actions: the context alone, with a label."""
+    if batch.excluded is not None:
+        raise PolicyRefused(
+            "decisions of this log had actions excluded, which VW cannot be told where actions are fixed; expected "
+            "flags with --cb_explore_adf."
+        )
     made = []
     for line, action, reward, chance in zip(
         batch.parsed, batch.actions.tolist(), batch.rewards.tolist(), batch.probabilities.tolist(), strict=True

@@ -127,6 +127,9 @@ class Progressive:
             pipe.close()
         except OSError:  # VW has ended; its reason is found where predictions are missed
             return
+        except Exception as problem:  # the log cannot be written for VW
+            self._problem = self._problem or problem
+            self._process.kill()
 
     def _read(self) -> None:
         try:
@@ -172,11 +175,15 @@ def _place_of_end(text: bytearray, count: int) -> int:
 def _numbers(batch: Batch, text: bytes) -> _Floats:
     """What VW has said of each action (`2:0.7,0:0.3`), in the order of the log."""
     pairs = np.fromstring(text.translate(_AS_SPACES), sep=" ").reshape(-1, 2)
-    if len(pairs) != batch.first[-1]:
-        raise VwFailed(f"VW gave {len(pairs)} numbers for {batch.first[-1]} actions.")
-    owners = np.repeat(batch.first[:-1], np.diff(batch.first))
-    found = np.empty(len(pairs))
-    found[owners + pairs[:, 0].astype(np.int64)] = pairs[:, 1]
+    allowed = np.ones(batch.first[-1], dtype=bool) if batch.excluded is None else ~batch.excluded
+    first = np.concatenate([[0], np.cumsum(allowed)])[batch.first]  # where the allowed actions of each event begin
+    if len(pairs) != first[-1]:
+        raise VwFailed(f"VW gave {len(pairs)} numbers for {first[-1]} actions.")
+    owners = np.repeat(first[:-1], np.diff(first))
+    told = np.empty(len(pairs))
+    told[owners + pairs[:, 0].astype(np.int64)] = pairs[:, 1]
+    found = np.zeros(len(allowed))
+    found[allowed] = told
     return found
 
 

@@ -245,8 +245,8 @@ def milliseconds(name: str, given: Any) -> int:
     if isinstance(given, timedelta):
         found = given / timedelta(milliseconds=1)
     elif isinstance(given, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)\s*", given)
-        found = float(match[1]) * _UNITS["min" if match[2] == "m" else match[2]] if match else None
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)?\s*", given)
+        found = float(match[1]) * _UNITS["min" if match[2] == "m" else match[2] or "s"] if match else None
     elif is_number(given) and not isinstance(given, bool):
         found = float(given) * 1000
     if found is None or not 1 <= found <= _MOST_MS:

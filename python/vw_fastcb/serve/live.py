@@ -168,7 +168,7 @@ class Live:
         self._waiting: deque[_Decision] = deque()
         self._by_position: dict[int, _Decision] = {}
         self._final: list[_Decision] = []
-        self._played = _Policy(settings.join[3:5])
+        self._played = _Policy(self._range())
         self._constants: list[_Policy] = []
         self._recent: deque[dict[str, Any]] = deque(maxlen=_RECENT)
         self._marks: deque[dict[str, Any]] = deque(maxlen=_MARKS)
@@ -269,7 +269,7 @@ class Live:
             return MOST_ACTIONS
         self._place_of[name] = len(self._names)
         self._names.append(name)
-        self._constants.append(_Policy(self._settings.join[3:5], FEW))
+        self._constants.append(_Policy(self._range(), FEW))
         return len(self._names) - 1
 
     def _name_actions(self) -> None:
@@ -283,10 +283,19 @@ class Live:
         before = self._settings
         self._settings = LoopSettings.from_json((record.body or {})["settings"])
         self._join.settings = self._settings.join
+        if self._range() != tuple(before.join[3:5]):  # intervals are about one range
+            self.count()
+            self._played = _Policy(self._range())
+            self._constants = [_Policy(self._range(), FEW) for _ in self._constants]
         self._name_actions()
         changed = dict.fromkeys("actions" if one in ACTIONS else one for one in before.differences(self._settings))
         if changed:
             self._marks.append({"time": record.time, "what": f"changed: {', '.join(changed)}"})
+
+    def _range(self) -> tuple[float, float]:
+        """The lowest and the highest outcome."""
+        low, high = self._settings.join[3:5]
+        return low, high
 
     def _settle(self, position: int, value: float | None) -> None:
         """The outcome of a decision is final; None where it has none."""
@@ -317,6 +326,9 @@ class Live:
             bucket.values = [self._played.value, *(policy.value for policy in self._constants)]
 
     def _estimate(self, events: list[_Decision]) -> None:
+        low, high = self._range()
+        # A decision keeps the range that it was made with, which may be another one by now.
+        events = [one for one in events if low <= one.value <= high]  # type: ignore[operator]
         if not events:
             return
         values = np.array([one.value for one in events], dtype=np.float64)

@@ -136,4 +136,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # Python's own end would wait for the thread that reads the input, and complain

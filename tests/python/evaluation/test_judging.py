@@ -242,6 +242,41 @@ def test_other_formats_are_named(tmp_path, content, said):
         open_log(log, reward_range=(0, 1))
 
 
+def test_policies_are_told_which_actions_are_excluded(tmp_path):
+    rng = np.random.default_rng(3)
+    with Loop.open(tmp_path / "loop.db", actions=["a", "b", "c"], reward_range=(0, 1), epsilon=1, seed=1) as loop:
+        for number in range(1500):
+            left_out = [["a"], ["c"], [], ["b"]][number % 4]
+            made = loop.decide({"user": f"u{number % 3}"}, event_id=f"e{number}", exclude=left_out)
+            loop.reward(made.event_id, int(rng.random() < (0.9 if made.action == number % 3 else 0.1)))
+    flags = "--cb_explore_adf --fastcb --fastcb_oracle newton --interactions xa"
+    log = open_log(tmp_path / "loop.db")
+    learned, fixed, always = evaluate(
+        log, [flags, "--cb_explore 3 --fastcb", "constant:b"], control="--interactions xa"
+    )
+    # A quarter of the time the best action is not there: 3/4 * 0.9 + 1/4 * 0.1 at the best.
+    for method in ("ips", "snips", "dr"):
+        assert learned.estimates[method].refused is None
+        assert 0.6 < learned.estimates[method].value < 0.75
+    assert "which VW cannot be told where actions are fixed" in fixed.refused
+    assert always.refused is None
+
+
+def test_a_name_that_is_a_number_is_a_name(tmp_path):
+    with Loop.open(tmp_path / "loop.db", actions=["1", "0"], reward_range=(0, 1), seed=1) as loop:
+        for number in range(60):
+            made = loop.decide({}, event_id=f"e{number}")
+            loop.reward(made.event_id, int(made.name == "1"))
+    (by_name,) = evaluate(open_log(tmp_path / "loop.db"), ["constant:1"])
+    assert by_name.estimates["snips"].value == 1
+
+
+@pytest.mark.parametrize("judge", [lambda log: evaluate(log, ["logged"]), evaluation.check])
+def test_the_name_of_a_log_is_no_log(judge):
+    with pytest.raises(TypeError, match="expected one of open_log"):
+        judge("log.dsjson")
+
+
 def test_costs_are_rewards_with_another_sign(world, path):
     log = open_log(path, cost_range=(-1, 0))
     assert log.reward_range == (0, 1)

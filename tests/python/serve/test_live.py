@@ -79,6 +79,20 @@ def test_waits_end_in_a_journal_that_nobody_writes_to(tmp_path):
     assert (follower.news()["waiting"], follower.news()["played"][0::3]) == (0, [0.25, 4])
 
 
+def test_another_range_begins_other_intervals(tmp_path):
+    path, clock = tmp_path / "news.db", Clock()
+    for number, top in enumerate((1, 5, 2)):
+        settings = {**NEWS, "reward_range": (0, top)}
+        with Loop.open(path, clock=clock, **settings, change=number > 0, relearn=number > 0) as loop:
+            for event in range(20):
+                loop.decide({}, event_id=f"{number}.{event}")
+                loop.reward(f"{number}.{event}", top)
+                clock.time += 1000
+    news = read_all(existing_journal(path)).news()
+    assert (news["played"][0], news["played"][3]) == (2, 20)
+    assert [one["what"] for one in news["marks"]] == ["changed: reward_range"] * 2
+
+
 def read_all(journal, **options):
     follower = Follower(journal, **options)
     while follower.is_reading or follower._shown.position < journal.last()[0]:

@@ -204,8 +204,9 @@ function band(points, plot) {
 
 function whenFor(first, last) {
   const span = last - first;
+  const isOneDay = new Date(first).toDateString() === new Date(last).toDateString();
   if (span < 10 * 60e3) return (x) => clock.format(x);
-  if (span < 36 * 3600e3) return (x) => minutes.format(x);
+  if (span < 36 * 3600e3 && isOneDay) return (x) => minutes.format(x);
   return (x) => (span < 5 * 86400e3 ? `${day.format(x)} ${minutes.format(x)}` : day.format(x));
 }
 
@@ -345,6 +346,7 @@ function cards() {
     card("Exploration", newest ? share.format(newest[2]) : "–", live.gamma === null || live.gamma === undefined ? "not the likeliest" : `gamma ${few.format(live.gamma)}`),
     card("Pending", whole.format(pending()), "within their wait"),
     card("Late", whole.format(counts.late), "after the wait", counts.late ? "warn" : ""),
+    card("Orphans", whole.format(counts.orphans), "no such decision", counts.orphans ? "warn" : ""),
     card("Repeated", whole.format(counts.repeated), "duplicate rewards"),
     card("Dead letters", whole.format(status.dead_letters), "could not be learned", status.dead_letters ? "bad" : ""),
     card("Lag", whole.format(status.lag), "records not applied", status.lag > 10000 ? "warn" : ""),
