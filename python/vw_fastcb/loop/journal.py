@@ -221,8 +221,8 @@ class Journal(Protocol):
         """Raises where the store is no longer the one that was opened."""
         ...
 
-    def check_room(self) -> None:
-        """Raises JournalFull where nothing more can be stored, as far as that can be told without trying."""
+    def check_health(self) -> None:
+        """Raises where nothing can be stored now, as far as that can be told without trying and without waiting."""
         ...
 
     def abandon(self) -> None:

@@ -484,10 +484,10 @@ class Loop:
         position, time, holder, letters, size = numbers["applied"], 0, None, 0, 0
         away: LoopError | None = None
         try:
+            journal.check_health()
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
-            journal.check_room()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
         except (JournalUnreachable, JournalFull) as problem:

@@ -288,7 +288,7 @@ class SqliteJournal:
             )
         self._seen = found
 
-    def check_room(self) -> None:
+    def check_health(self) -> None:
         """See `Journal`. Of a file only a write can tell: it has free pages, the disk reserves, the user a quota."""
 
     def _check_log(self) -> None:
@@ -456,9 +456,12 @@ class SqliteJournal:
         if self._is_staged:
             yield Task(self._drop_unfinished)
         self._is_staged = True
+        sha256 = new.checkpoint.sha256
+        if self.model(sha256) not in (b"", new.model):  # damaged, and other generations have it, too
+            yield Task(lambda: self._drop_damaged(sha256))
         content = memoryview(new.model)  # not copied
         for part, start in enumerate(range(0, len(content), _MODEL_PART)):
-            row = (new.checkpoint.sha256, part, content[start : start + _MODEL_PART])
+            row = (sha256, part, content[start : start + _MODEL_PART])
             yield Task(lambda row=row: self._write_model(row, new.checkpoint.generation))  # type: ignore[misc]
         for start in range(0, len(new.rows), _ROWS_AT_ONCE):
             rows = new.rows[start : start + _ROWS_AT_ONCE]
@@ -468,6 +471,9 @@ class SqliteJournal:
     def _write_model(self, row: tuple[str, int, memoryview], generation: int) -> None:
         self._check_next(generation)
         self._db.execute(_INSERT_MODEL, row)
+
+    def _drop_damaged(self, sha256: str) -> None:
+        self._db.execute("DELETE FROM model WHERE sha256 = ?", (sha256,))
 
     def _write_windows(self, rows: Sequence[tuple[int, Waiting | None]], generation: int) -> None:
         self._check_next(generation)

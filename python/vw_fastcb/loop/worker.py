@@ -369,6 +369,11 @@ class Worker:
                 self._learning()
             except Fenced:  # it took longer than the lease lasts
                 self._lose_lease()
+            except BaseException:
+                lease, self._lease = self._lease, None
+                with contextlib.suppress(LoopError):
+                    self.journal.release(lease)  # nobody is to wait for one that cannot learn
+                raise
         return self._lease is not None
 
     def _lose_lease(self) -> None:

@@ -788,6 +788,25 @@ def test_where_the_newest_model_is_damaged_the_one_before_learns_the_rest_again(
     assert told == f"generation {newest.generation}: the bytes of its model are not those it was made of."
 
 
+def test_the_next_checkpoint_mends_a_damaged_model_although_nothing_was_learned(home):
+    with open_loop(home, checkpoint_every="1h") as loop:
+        for first in (0, 10):
+            play(loop, first, first + 10)
+            loop.checkpoint()
+        newest, before = loop.generations()[-1], loop.model().to_bytes()
+    damage(home, newest.sha256)
+    with Loop.open(home / "loop.db", checkpoint_every="1h") as loop:
+        assert "cannot be used" in loop.status().warnings[0]
+        for number in range(8):  # more than are kept
+            loop.decide({"user": "u1", "hour": 2}, event_id=f"later{number}")
+            loop.checkpoint()
+        assert {one.sha256 for one in loop.generations()} == {newest.sha256}
+    with Loop.open(home / "loop.db") as loop:
+        assert loop.status().warnings == ()
+        assert loop.model().to_bytes() == before
+    assert replayed(home / "loop.db").agrees
+
+
 def test_where_no_model_is_left_the_journal_is_refused(home):
     with open_loop(home) as loop:
         play(loop, 0, 5)
@@ -797,6 +816,8 @@ def test_where_no_model_is_left_the_journal_is_refused(home):
     for learn in (True, False):
         with pytest.raises(JournalRefused, match="the model of generation 1 is damaged"):
             Loop.open(home / "loop.db", learn=learn)
+        with journal_at(home / "loop.db") as journal:
+            assert not journal.lease().is_live
 
 
 def test_what_is_no_journal_is_refused_and_left_as_it_was(tmp_path):

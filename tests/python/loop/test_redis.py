@@ -564,6 +564,24 @@ def test_a_server_without_memory_refuses_and_goes_on_when_there_is_some(own_serv
     assert kept[max(kept)] == reference.undisturbed(own_server.url("shop"))
 
 
+def test_a_server_that_hangs_is_given_up_in_time(own_server):
+    with Loop.open(own_server.url("shop", patience="1s"), actions=ACTIONS, reward_range=(0, 1)) as loop:
+        loop.decide({"user": "Tom"})
+        own_server.process.send_signal(signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            status = loop.status()
+            assert time.monotonic() - begun < 4  # two seconds, and a busy machine
+            assert not status.ready
+            assert "does not answer" in " ".join(status.problems)
+            with pytest.raises(JournalUnreachable):
+                loop.decide({"user": "Tom"}, event_id="x")
+            assert time.monotonic() - begun < 15
+        finally:
+            own_server.process.send_signal(signal.SIGCONT)
+        loop.decide({"user": "Tom"}, event_id="x")
+
+
 # Several machines
 
 

@@ -45,6 +45,8 @@ class Checkpoints:
             yield Task(self._drop_unfinished)
         self._clean = None
         one = new.checkpoint
+        if self._is_known(one.sha256) and self.model(one.sha256) != new.model:  # damaged; others have it, too
+            yield Task(lambda: self._store.task("drop_model", one.sha256))
         parts = range(0, len(new.model), _MODEL_PART)
         for number, start in enumerate(parts):
             part = (one.generation, one.sha256, number, new.model[start : start + _MODEL_PART])
@@ -53,6 +55,9 @@ class Checkpoints:
             rows = list(_as_arguments(new.rows[start : start + _ROWS_AT_ONCE]))
             yield Task(lambda rows=rows: self._store.task("stage_windows", one.generation, *rows))  # type: ignore[misc]
         yield Task(lambda: self._commit(new, len(parts)))
+
+    def _is_known(self, sha256: str) -> bool:
+        return bool(self._store.server.ask(lambda client: client.hexists(self._store.key("models"), sha256)))
 
     def _commit(self, new: NewCheckpoint, n_parts: int) -> None:
         one = new.checkpoint

@@ -102,9 +102,9 @@ class RedisJournal:
         """See `Journal`."""
         self.last()
 
-    def check_room(self) -> None:
+    def check_health(self) -> None:
         """See `Journal`."""
-        self._store.server.check_room()
+        self._store.server.check_health()
 
     def abandon(self) -> None:
         """Gives up connections on which an answer may still come."""

@@ -21,6 +21,7 @@ _KINDS = {
     "renew": "task",
     "stage_model": "task",
     "stage_windows": "task",
+    "drop_model": "task",
     "commit": "task",
     "drop_unfinished": "task",
     "drop_generation": "task",

@@ -58,13 +58,9 @@ class Server:
         redis = _library()
         self._errors = redis.exceptions
         retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # we do it, and know what may be repeated
-        self._client = redis.Redis(
-            **address.client,
-            socket_connect_timeout=_CONNECTING,
-            socket_timeout=_ANSWERING,
-            socket_keepalive=True,
-            retry=retry,
-        )
+        common = {**address.client, "socket_connect_timeout": _CONNECTING, "socket_keepalive": True, "retry": retry}
+        self._client = redis.Redis(**common, socket_timeout=min(_ANSWERING, max(1.0, address.patience / 2)))
+        self._impatient = redis.Redis(**common, socket_timeout=_CONNECTING)  # for those who ask how it is
         self._scripts: dict[str, Any] = {}
         self._lost_at: float | None = None  # since when it does not answer
         self._looked_at = float("-inf")
@@ -81,6 +77,7 @@ class Server:
         """Ends all connections."""
         self._closing.set()
         self._client.close()
+        self._impatient.close()
 
     def drop_connections(self) -> None:
         """Begins with new ones: an answer may be on its way in the old ones."""
@@ -100,7 +97,7 @@ class Server:
         Raises:
             JournalUnreachable: The server did not answer. Nobody knows whether it did what was asked.
         """
-        pause = 0.005
+        pause, begun = 0.005, time.monotonic()
         while True:
             if self._closing.is_set():
                 raise LoopError(f"the journal {self.address.journal!r} was closed.")
@@ -112,7 +109,7 @@ class Server:
                 said = self._in_words(problem)
                 if not isinstance(said, JournalUnreachable):
                     raise said from problem
-                lost_at = self._lost_at = self._lost_at or time.monotonic()
+                lost_at = self._lost_at = self._lost_at or begun
                 if time.monotonic() - lost_at > self._patience(problem) or self._closing.is_set():
                     raise said from problem
                 self._closing.wait(random.uniform(pause / 2, pause))
@@ -125,9 +122,12 @@ class Server:
         is_loading = isinstance(problem, self._errors.BusyLoadingError)
         return self.address.patience if self._is_open or is_loading else min(_OPENING, self.address.patience)
 
-    def check_room(self) -> None:
-        """Raises where the server has used up its memory: it would refuse whatever is written."""
-        memory = self.ask(lambda client: client.info("memory"))
+    def check_health(self) -> None:
+        """Raises where the server does not answer soon, or has used up its memory and would refuse what is written."""
+        try:
+            memory = self._impatient.info("memory")
+        except self._errors.RedisError as problem:
+            raise self._in_words(problem) from problem
         used = memory["used_memory"] - memory.get("mem_not_counted_for_evict", 0)
         if 0 < memory["maxmemory"] < used:
             raise self._full()
