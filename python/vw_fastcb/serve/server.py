@@ -38,6 +38,7 @@ from vw_fastcb.version import __version__
 _log = logging.getLogger("vw_fastcb.serve")
 
 _SWEEPS_APART = 1.0  # seconds
+_COLLECTIONS_APART = 60.0  # seconds
 _KEEP_ALIVE = 65  # seconds that an idle connection stays: longer than proxies keep theirs, so that they close first
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1024
 
@@ -227,6 +228,8 @@ class _Server(uvicorn.Server):
         """Looks, ten times a second, whether to go on."""
         if counter % round(10 * _SWEEPS_APART) == 0:
             sweep(self.server_state.connections, asyncio.get_running_loop().time())
+        if counter % round(10 * _COLLECTIONS_APART) == 0:
+            gc.collect()
         self.failure = failure_of(self._service.loop)
         if self.failure is not None or self._stop.asked.is_set():
             self.should_exit = self._service.is_stopping = True
@@ -236,7 +239,8 @@ class _Server(uvicorn.Server):
 def _collect_garbage_seldom() -> None:
     """Modules and models stay, and most of what a request makes is gone with it.
 
-    To look at all of them for cycles, as often as Python does by itself, stops everybody for 50 ms at a time.
+    To look at all of them for cycles, as often as Python does by itself, stops everybody for 50 ms at a time. Once a
+    minute is enough to give back what Python keeps for later.
     """
     gc.collect()
     gc.freeze()
