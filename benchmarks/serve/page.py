@@ -99,7 +99,7 @@ def first_sight(browser: Browser, journal: Path) -> dict[str, float]:
             "newest": "document.querySelector('#reward path.main')",
             "everything": "document.querySelector('#reading')?.hidden",
         }.items():
-            found[name] = seen.page.wait_for_function(f"({sight}) && performance.now()", timeout=900_000).json_value()
+            found[name] = seen.wait_for(f"({sight}) && performance.now()", seconds=900)
         found["paint"] = seen.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         return found
 

@@ -200,7 +200,7 @@ def _print(log: Log, found: Sequence[Judged], method: str, level: float) -> None
 
 def _silence(log: Log) -> str:
     """How many decisions have no outcome; with so many, what the others earned may be far from what all did."""
-    without = log.counted.skipped + log.counted.others
+    without = log.counted.skipped + log.counted.others - log.counted.unused
     if not without:
         return ""
     share = without / (without + log.counted.events)

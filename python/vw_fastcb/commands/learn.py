@@ -43,7 +43,7 @@ def learn_journal(path: str, *, follow: bool, take_over: bool, every: int, as_js
 
         def watch(position: int) -> None:
             if position % 500 == 0:
-                line.show(f"record {position:,} of {last:,}")
+                line.show(f"record {position:,} of {max(last, position):,}")
                 if is_starting and stop.is_set():
                     raise KeyboardInterrupt
 

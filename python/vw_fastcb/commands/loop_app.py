@@ -255,6 +255,10 @@ def serve(  # noqa: PLR0917, typer gives them by name
 
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("--tls-cert and --tls-key belong together; expected both, or none.")
+    if no_learn and take_over:
+        raise typer.BadParameter("--no-learn and --take-over were both given; expected one of them.")
+    if relearn is not None and not change:
+        raise typer.BadParameter("--relearn and --afresh say what a change of settings does; add --change.")
     if token_file is not None and no_token:
         raise typer.BadParameter("--token-file and --no-token were both given; expected one of them.")
 

@@ -98,4 +98,7 @@ def actions_of(text: str) -> list[str] | int | None:
 
 
 def _names(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise typer.BadParameter(f"{text!r} has an empty name; expected names such as 'politics,sports'.")
+    return words

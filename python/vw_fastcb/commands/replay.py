@@ -10,15 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vw_fastcb.commands.terminal import counted
-from vw_fastcb.loop.journal import Journal
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.replay import Replay, replay
-from vw_fastcb.loop.sqlite import SqliteJournal
 
 
 def run_replay(path: str, as_json: bool) -> int:
     """Replays a journal and says what was found. The exit code is 1 where something is not as the journal says."""
-    journal = _to_read(path)
+    journal = existing_journal(path, is_read=True)
     try:
         bar = Progress(
             TextColumn("replaying"),
@@ -39,11 +37,6 @@ def run_replay(path: str, as_json: bool) -> int:
     else:
         print("\n".join(_sentences(found)))
     return 0 if found.agrees else 1
-
-
-def _to_read(path: str) -> Journal:
-    """A journal, which may be a file where nothing can be written, as a backup is."""
-    return existing_journal(path) if "://" in path else SqliteJournal(path, is_read=True)
 
 
 def _sentences(found: Replay) -> list[str]:

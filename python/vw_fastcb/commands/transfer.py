@@ -37,7 +37,7 @@ def run_export(
         if file is not None and file != STDOUT and os.path.realpath(file) == os.path.realpath(path):
             raise ValueError(f"{str(file)!r} is the journal itself; expected the name of another file.")
     with stopping() as stop, StatusLine(as_json) as line:
-        journal = existing_journal(path)
+        journal = existing_journal(path, is_read=True)
         try:
             first = 1 if since is None else _since(since, lambda given: position_of(journal, given, is_time=True))
             last = None if until is None else _until(until, lambda given: position_of(journal, given, is_time=True))

@@ -150,7 +150,7 @@ def _is_a_journal(name: str) -> bool:
 
 
 def _of_journal(source: str, unsettled: set[int]) -> tuple[dict[str, Any], Iterator[Event]]:
-    journal = existing_journal(source)
+    journal = existing_journal(source, is_read=True)
     outcomes = Outcomes(journal, now=now())
     settled = outcomes.settled()
 
@@ -184,6 +184,11 @@ def _of_dsjson(path: Path, settings: LoopSettings) -> Iterator[Event]:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
+            if b'"pdrop"' in line and json.loads(line).get("pdrop"):
+                raise LoopError(
+                    f"{path}, line {number}: it stands for events that were left out (pdrop). Which were left out "
+                    "depends on their outcomes, so the others say nothing fair. Log all events."
+                )
             try:
                 logged = decision_of(line.decode("utf-8-sig" if number == 1 else "utf-8"), settings)
             except (TypeError, ValueError) as problem:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,6 +36,8 @@ _EDGES = np.array([0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 
 _MOST_ACTIONS = 64  # that are looked at one by one
 _MOST_FEATURES = 64
 _SAMPLE = 500  # events from which the questions about contexts are chosen
+_MOST_LATER = 16  # questions that are added each time
+_OFTEN = 0.1  # share of the events that a new feature is in, to be called drift
 _BETS = np.array([2.0**-k for k in range(16)])
 
 
@@ -121,6 +123,11 @@ class _Sums:
 
     def __init__(self, *shape: int) -> None:
         self.played, self.expected, self.variance = np.zeros((3, *shape))
+
+    def grow(self, count: int) -> None:
+        """Takes so many further rows."""
+        sums = (self.played, self.expected, self.variance)
+        self.played, self.expected, self.variance = (np.pad(one, ((0, count), (0, 0))) for one in sums)
 
     def p_values(self) -> _Floats:
         """How unlikely the counts are, at least, if the probabilities are right."""
@@ -208,56 +215,67 @@ class _Probabilities:
 class _Contexts:
     """Questions about contexts: whether an action is played as often as it should where a feature is present.
 
-    The questions come from the first events, and are put to the others.
+    They come from events before those that they are put to: from the first ones, and again whenever the log has grown
+    to twice its length, for features that are new by then.
     """
 
     def __init__(self, half: int) -> None:
         self._half = half
-        self._questions: list[tuple[str, str, Any]] | None = None
-        self._seen = 0
-        self._sums: _Sums | None = None
-        self._present = np.zeros((2, 0))  # in each half
-        self._events = np.zeros(2)
+        self._questions: list[tuple[str, str, Any]] = []
+        self._sums = _Sums(0, _MOST_ACTIONS)
+        self._present, self._events = np.zeros((2, 2, 0))  # in each half, by question
+        self._seen, self._next = 0, _SAMPLE
+        self._recent: deque[dict[str, Any]] = deque(maxlen=_SAMPLE)
+        self._first_names: set[str] = set()
+        self._new_names: dict[str, float] = {}  # of features that came later, and how many events had them then
 
     def take(self, batch: Batch) -> None:
         if not batch.parsed:
             return
         rows = [_flat(line.c) for line in batch.parsed]
+        chances, played = _by_action(batch)
         start = 0
-        if self._questions is None:
-            start = min(_SAMPLE, len(rows))
-            self._questions = _questions(rows[:start])
-            self._sums = _Sums(len(self._questions), _MOST_ACTIONS)
-            self._present = np.zeros((2, len(self._questions)))
-        answers = np.array(
-            [[_answer(row, question) for question in self._questions] for row in rows[start:]], dtype=np.float64
-        ).reshape(len(rows) - start, len(self._questions))
-        is_late = (self._seen + np.arange(start, len(rows))) >= self._half
+        while start < len(rows):
+            piece = slice(start, min(len(rows), start + self._next - self._seen))
+            self._put(rows[piece], chances[piece], played[piece])
+            self._recent.extend(rows[piece])
+            self._seen += piece.stop - start
+            start = piece.stop
+            if self._seen == self._next:
+                self._choose()
+                self._next *= 2
+
+    def _choose(self) -> None:
+        """Questions that were not put yet, from the newest events."""
+        known = set(self._questions)
+        most = _MOST_FEATURES if not known else _MOST_LATER
+        new = [one for one in _questions(self._recent) if one not in known][:most]
+        self._questions += new
+        self._sums.grow(len(new))
+        self._present, self._events = (np.pad(one, ((0, 0), (0, len(new)))) for one in (self._present, self._events))
+        names = Counter(name for row in self._recent for name in row)
+        if not self._first_names:
+            self._first_names = set(names)
+        for name, count in names.items():
+            share = count / len(self._recent)
+            if name not in self._first_names and share >= _OFTEN:
+                self._new_names.setdefault(name, share)
+
+    def _put(self, rows: Sequence[dict[str, Any]], chances: _Floats, played: _Floats) -> None:
+        if not self._questions or not rows:
+            return
+        answers = np.array([[_answer(row, question) for question in self._questions] for row in rows], dtype=np.float64)
+        is_late = (self._seen + np.arange(len(rows))) >= self._half
         for half in (0, 1):
             self._present[half] += answers[is_late == bool(half)].sum(axis=0)
             self._events[half] += (is_late == bool(half)).sum()
-        self._seen += len(rows)
-        self._play(batch, answers, start)
-
-    def _play(self, batch: Batch, answers: _Floats, start: int) -> None:
-        assert self._sums is not None
-        counts = np.diff(batch.first)
-        n, width = len(batch), min(int(counts.max()), _MOST_ACTIONS)
-        chances, played = np.zeros((2, n, width))
-        owners = np.repeat(np.arange(n), counts)
-        numbers = np.arange(len(batch.logged)) - batch.first[:-1][owners]
-        near = numbers < width
-        chances[owners[near], numbers[near]] = batch.logged[near]
-        rows = np.flatnonzero(batch.actions < width)
-        played[rows, batch.actions[rows]] = 1.0
-        self._sums.played[:, :width] += answers.T @ played[start:]
-        self._sums.expected[:, :width] += answers.T @ chances[start:]
-        self._sums.variance[:, :width] += answers.T @ (chances * (1.0 - chances))[start:]
+        width = chances.shape[1]
+        self._sums.played[:, :width] += answers.T @ played
+        self._sums.expected[:, :width] += answers.T @ chances
+        self._sums.variance[:, :width] += answers.T @ (chances * (1.0 - chances))
 
     def tests(self) -> list[tuple[float, float, float, str]]:
         """For each question and action: p-value, how often it was played and should have been, and the words."""
-        if self._sums is None or self._questions is None:
-            return []
         values = self._sums.p_values()
         there = np.flatnonzero(self._sums.expected.sum(axis=0) + self._sums.played.sum(axis=0) > 0)
         return [
@@ -267,28 +285,44 @@ class _Contexts:
         ]
 
     def found(self) -> Finding:
-        if not self._questions or not self._events.all():
+        both = np.flatnonzero(self._events.all(axis=0))
+        if not len(both):
             return Finding(
                 "contexts", False, "Drift of contexts was not checked: there are too few features or events."
             )
-        error = _SHARE / (4 * len(self._questions))  # two ends in two halves
-        moved = []
-        for i, question in enumerate(self._questions):
+        error = _SHARE / (4 * len(both))  # two ends in two halves
+        moved = [(share, f"{name} is there", 0.0, share) for name, share in self._new_names.items()]
+        for i in both:
+            question = self._questions[i]
             (low_1, high_1), (low_2, high_2) = (
-                _kl_interval(self._present[half, i], self._events[half], error) for half in (0, 1)
+                _kl_interval(self._present[half, i], self._events[half, i], error) for half in (0, 1)
             )
             if high_1 < low_2 or high_2 < low_1:
-                before, after = (float(self._present[half, i] / self._events[half]) for half in (0, 1))
+                before, after = (float(self._present[half, i] / self._events[half, i]) for half in (0, 1))
                 moved.append((abs(after - before), question[0], before, after))
         if not moved:
-            return Finding("contexts", False, f"Contexts do not drift ({len(self._questions)} features).")
+            return Finding("contexts", False, f"Contexts do not drift ({len(both)} features).")
         moved.sort(reverse=True)
         said = "; ".join(
-            f"{what} in {before:.1%} of the first half, {after:.1%} of the second"
+            f"{what} in {before:.1%} of the events at first, in {after:.1%} later"
             for _, what, before, after in moved[:3]
         )
         words = f"Contexts drift: {said}. An estimate is about the mix of the log."
         return Finding("contexts", True, words, {"moved": [[what, b, a] for _, what, b, a in moved]})
+
+
+def _by_action(batch: Batch) -> tuple[_Floats, _Floats]:
+    """Probabilities and what was played, a row per event and a column per action."""
+    counts = np.diff(batch.first)
+    n, width = len(batch), min(int(counts.max()), _MOST_ACTIONS)
+    chances, played = np.zeros((2, n, width))
+    owners = np.repeat(np.arange(n), counts)
+    numbers = np.arange(len(batch.logged)) - batch.first[:-1][owners]
+    near = numbers < width
+    chances[owners[near], numbers[near]] = batch.logged[near]
+    rows = np.flatnonzero(batch.actions < width)
+    played[rows, batch.actions[rows]] = 1.0
+    return chances, played
 
 
 class _Drift:
@@ -354,9 +388,10 @@ def _of_lines(log: Log) -> list[Finding]:
     found = []
     if counted.bad:
         number, reason = counted.reasons[0]
-        words = f"{counted.bad:,} lines cannot be taken. Line {number}: {reason}"
+        lines = "1 line" if counted.bad == 1 else f"{counted.bad:,} lines"
+        words = f"{lines} cannot be taken. Line {number}: {reason}"
         found.append(Finding("lines", True, words, {"bad": counted.bad, "first": counted.reasons}))
-    missing = counted.skipped + counted.others
+    missing = counted.skipped + counted.others - counted.unused
     decisions = counted.events + missing + counted.bad
     if missing:
         share = missing / decisions
@@ -393,7 +428,7 @@ def _flat(context: Any) -> dict[str, Any]:
     return found
 
 
-def _questions(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, Any]]:
+def _questions(rows: Collection[dict[str, Any]]) -> list[tuple[str, str, Any]]:
     """Words, the feature, and the text that it has or the number that it is above; those that split events best."""
     texts: Counter[tuple[str, str]] = Counter()
     numbers: dict[str, list[float]] = {}
@@ -412,7 +447,12 @@ def _questions(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, Any]]:
         share = sum(value > middle for value in values) / len(rows)
         found.append((min(share, 1 - share), f"{name} is above {middle:.4g}", name, middle))
     found.sort(key=lambda one: -one[0])
-    return [(words, name, value) for share, words, name, value in found[:_MOST_FEATURES] if share > 0.01]
+    # A text that few events have is more often an id than a feature; what all have may change later.
+    return [
+        (words, name, value)
+        for share, words, name, value in found
+        if share > 0.01 or not isinstance(value, str) or texts[name, value] == len(rows)
+    ]
 
 
 def _answer(row: dict[str, Any], question: tuple[str, str, Any]) -> bool:

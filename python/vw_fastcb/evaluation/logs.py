@@ -96,6 +96,7 @@ class Counted:
     Attributes:
         events: Events that count.
         skipped: Decisions without an outcome.
+        unused: Those of them that were never activated, so that there was nothing to come.
         unsettled: Decisions that came after the first one that still waits for its outcome.
         others: Lines that are no decisions.
         bad: Lines that cannot be taken.
@@ -104,6 +105,7 @@ class Counted:
 
     events: int = 0
     skipped: int = 0
+    unused: int = 0
     unsettled: int = 0
     others: int = 0
     bad: int = 0
@@ -349,7 +351,7 @@ class JournalLog(LinesLog):
         from vw_fastcb.loop.redis.address import without_password  # noqa: PLC0415
         from vw_fastcb.loop.sqlite import now  # noqa: PLC0415
 
-        self._journal = existing_journal(path)
+        self._journal = existing_journal(path, is_read=True)
         self._outcomes = Outcomes(self._journal, now=now())
         self._settled = self._outcomes.settled()
         settings = self._outcomes.settings
@@ -372,6 +374,7 @@ class JournalLog(LinesLog):
                 continue
             if outcome.kind not in ("reward", "default"):
                 self.counted.skipped += 1
+                self.counted.unused += outcome.kind == "none" and not outcome.activated
                 continue
             decision = self._journal.decision(outcome.position)
             if (decision.body or {}).get("erased"):

@@ -84,6 +84,7 @@ class Progressive:
     def finish(self) -> None:
         """Waits until everything was predicted; raises where VW has failed."""
         self._put(None)
+        self._release_writer()
         for thread in self._threads:
             thread.join()
         self._raise()
@@ -93,8 +94,7 @@ class Progressive:
         self._problem = self._problem or VwFailed("closed")
         self._process.kill()
         self._process.wait()
-        with contextlib.suppress(queue.Full):
-            self._waiting.put_nowait(None)
+        self._release_writer()
         for thread in self._threads:
             thread.join()
         for file in (self._process.stdin, self._predictions, self._errors):
@@ -108,6 +108,12 @@ class Progressive:
             with contextlib.suppress(queue.Full):
                 self._waiting.put(batch, timeout=0.2)
                 return
+
+    def _release_writer(self) -> None:
+        """Where VW has failed, nothing more is put, and the thread that writes may be waiting for it."""
+        if self._problem is not None:
+            with contextlib.suppress(queue.Full):  # then it does not wait
+                self._waiting.put_nowait(None)
 
     def _raise(self) -> None:
         if self._problem is not None:

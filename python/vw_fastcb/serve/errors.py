@@ -90,7 +90,7 @@ def api_error(problem: Exception) -> ApiError:
         return problem
     for kind, status, advice in _MEANINGS:
         if isinstance(problem, kind):
-            is_said = "ask again" in str(problem)
+            is_said = "ask again" in str(problem) or (kind is JournalFull and "nothing was stored" in str(problem))
             return ApiError(status, f"{problem}{'' if is_said else advice}")
     _log.error("a request failed", exc_info=problem)
     return ApiError(500, "the request failed, and it was not the client's fault; the server's log says why.")

@@ -8,12 +8,13 @@ import gc
 import ipaddress
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -39,6 +40,9 @@ _log = logging.getLogger("vw_fastcb.serve")
 
 _SWEEPS_APART = 1.0  # seconds
 _COLLECTIONS_APART = 60.0  # seconds
+_ACCEPTED_AT_ONCE = 16  # connections, before those that are too many are refused
+_OTHER_DESCRIPTORS = 96  # files, and connections that are being refused
+_BACKLOG = 2048  # connections that the system holds until they are accepted
 _KEEP_ALIVE = 65  # seconds that an idle connection stays: longer than proxies keep theirs, so that they close first
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1024
 
@@ -91,7 +95,8 @@ def application(service: Service, options: Options) -> ASGIApp:
     )
     routes = [*endpoints.routes(service, document), *personalizer.routes(service)]
     routes = page.routes() if options.is_read_only else [*routes, *page.routes()]
-    router = Router(routes, redirect_slashes=False, default=_nothing_here)
+    otherwise = _only_the_page if options.is_read_only else _nothing_here
+    router = Router(routes, redirect_slashes=False, default=otherwise)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = app  # so that starlette raises what it refuses, instead of answering in its own words
@@ -112,6 +117,10 @@ async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
     if path.startswith("/personalizer/"):
         raise personalizer.not_here(path)
     raise ApiError(404, f"there is no {path!a} here; GET /openapi.json lists what there is.")
+
+
+async def _only_the_page(scope: Scope, receive: Receive, send: Send) -> None:
+    raise ApiError(404, f"there is no {scope['path']!a} here; fastcb watch serves the page alone, at /.")
 
 
 def read_tokens(path: Path) -> list[bytes]:
@@ -139,11 +148,12 @@ def _check_certificate(options: Options) -> None:
         except OSError as problem:
             raise ValueError(f"cannot read {str(path)!r} for TLS: {problem.strerror}.") from problem
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+        # Without a password, a key that has one would be asked for on the terminal, if there is one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key, password="")
     except ssl.SSLError as problem:
         raise ValueError(
-            f"{str(options.certificate)!r} and {str(options.key)!r} are not a certificate and its key in PEM "
-            f"({problem.strerror})."
+            f"{str(options.certificate)!r} and {str(options.key)!r} are not a certificate and its key in PEM, without "
+            f"a pass phrase ({problem.strerror})."
         ) from problem
 
 
@@ -167,7 +177,7 @@ def listen(options: Options) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)
+        listener.listen(_BACKLOG)
     except OSError as problem:
         listener.close()
         raise ValueError(f"cannot listen on {options.host}, port {options.port}: {problem.strerror}.") from problem
@@ -223,6 +233,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.commits.start()
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)
 
     async def on_tick(self, counter: int) -> bool:
         """Looks, ten times a second, whether to go on."""
@@ -247,6 +259,29 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(2_000, 10, 1_000)
 
 
+def _bounds_within_reach(bounds: Bounds) -> Bounds:
+    """As many connections as the system lets this process have, if that is less than was asked for.
+
+    Out of descriptors, nobody could be refused with an answer, and asyncio writes thousands of lines per second.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = bounds.connections + _OTHER_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return bounds
+    most = max(1, soft - _OTHER_DESCRIPTORS)
+    _log.warning(
+        "%d connections were asked for, and the system allows %d files: at most %d are taken. To have more, raise the "
+        "limit (ulimit -n, or LimitNOFILE= of systemd).",
+        bounds.connections,
+        soft,
+        most,
+    )
+    return replace(bounds, connections=most)
+
+
 def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, started: Callable[[], None]) -> None:
     """Serves until it is stopped. Everything that was let in is answered then; the loop is left open.
 
@@ -256,12 +291,13 @@ def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, sta
     service = Service(loop, Metrics(), options.most_bytes)
     config = uvicorn.Config(
         application(service, options),
-        http=connections_within(options.bounds),
+        http=connections_within(_bounds_within_reach(options.bounds)),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
+        backlog=_ACCEPTED_AT_ONCE,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(options.grace)),
         ssl_certfile=options.certificate,

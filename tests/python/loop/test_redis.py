@@ -582,6 +582,24 @@ def test_a_server_that_hangs_is_given_up_in_time(own_server):
         loop.decide({"user": "Tom"}, event_id="x")
 
 
+def test_a_replica_is_not_ready_and_nobody_waits_for_it_for_ever(own_server):
+    with (
+        Redis(unix_socket_path=str(own_server.socket)) as client,
+        Loop.open(own_server.url("shop", patience="1s"), actions=ACTIONS, reward_range=(0, 1)) as loop,
+        Loop.open(own_server.url("shop", patience="1s"), learn=False) as decider,
+    ):
+        loop.decide({"user": "Tom"})
+        client.replicaof("127.0.0.1", 1)  # nobody is there; it answers what is read
+        assert "is a replica" in " ".join(decider.status().problems)
+        begun = time.monotonic()
+        with pytest.raises(JournalUnreachable, match="replica"):
+            decider.decide({"user": "Tom"}, event_id="x")
+        assert time.monotonic() - begun < 10
+        client.replicaof("NO", "ONE")
+        decider.decide({"user": "Tom"}, event_id="x")
+        assert decider.status().ready
+
+
 # Several machines
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
@@ -48,6 +50,14 @@ class Tab:
     def _listen(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.complaints.append(f"{message.text} {message.location['url']}")
+
+    def wait_for(self, script: str, seconds: float = PATIENCE / 1000) -> Any:
+        """The value of an expression, once it is true. Playwright's own would need what the page's policy forbids."""
+        end = time.monotonic() + seconds
+        while not (found := self.page.evaluate(script)):
+            assert time.monotonic() < end, f"never true: {script}"
+            time.sleep(0.02)
+        return found
 
     def heap(self) -> int:
         """Bytes that the page's scripts hold, after a collection."""

@@ -112,7 +112,7 @@ def test_the_page_in_a_browser(browser, tmp_path):
         # On a phone, in the dark.
         page.set_viewport_size({"width": 390, "height": 844})
         page.emulate_media(color_scheme="dark")
-        page.wait_for_function("document.documentElement.scrollWidth === 390")
+        seen.wait_for("document.documentElement.scrollWidth === 390")
         expect(page.locator("body")).to_have_css("background-color", "rgb(17, 20, 23)")
         page.evaluate("document.documentElement.dataset.theme = 'light'")
         expect(page.locator("body")).to_have_css("background-color", "rgb(246, 247, 248)")

@@ -17,7 +17,7 @@ import pytest
 
 from loop.cli import refused
 from loop.support import open_loop
-from serve.servers import NEWS, PATIENCE, answer_of, serving, start, threaded
+from serve.servers import FASTCB, NEWS, PATIENCE, Served, answer_of, serving, start, threaded
 from vw_fastcb import Loop
 from vw_fastcb.commands.serve import read_settings
 from vw_fastcb.loop import JournalFailed
@@ -65,6 +65,21 @@ def test_a_new_journal_has_rewards_unless_costs_are_named(tmp_path):
         assert server.post("/cost", {"event_id": "e1", "value": 1}).status == 204
     with serving(tmp_path / "costs.db", "--actions", "a,b") as server:  # it is there, and stays as it is
         assert server.post("/cost", {"event_id": "e2", "value": 1}).status == 204
+
+
+def test_connections_stay_within_what_the_system_allows(tmp_path):
+    command = f"ulimit -n 132; exec {FASTCB} serve {tmp_path / 'loop.db'} --actions 2 --port 0 --json"
+    process = subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = Served(json.loads(process.stdout.readline())["url"])
+    with contextlib.ExitStack() as stack:
+        raws = [stack.enter_context(contextlib.closing(server.raw())) for _ in range(120)]
+        time.sleep(1.2)  # idle ones make room then
+        assert server.get("/health/live").status == 200
+        del raws
+    process.terminate()
+    _, err = process.communicate(timeout=PATIENCE)
+    (warning,) = map(json.loads, err.splitlines())
+    assert "at most 36 are taken" in warning["message"]
 
 
 def test_requests_that_wait_are_answered_before_the_end(tmp_path):

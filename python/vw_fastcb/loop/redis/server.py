@@ -109,8 +109,9 @@ class Server:
                 said = self._in_words(problem)
                 if not isinstance(said, JournalUnreachable):
                     raise said from problem
-                lost_at = self._lost_at = self._lost_at or begun
-                if time.monotonic() - lost_at > self._patience(problem) or self._closing.is_set():
+                self._lost_at = self._lost_at or begun
+                # Counted for each question: a replica answers some of them, and those of others.
+                if time.monotonic() - begun > self._patience(problem) or self._closing.is_set():
                     raise said from problem
                 self._closing.wait(random.uniform(pause / 2, pause))
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -125,9 +126,11 @@ class Server:
     def check_health(self) -> None:
         """Raises where the server does not answer soon, or has used up its memory and would refuse what is written."""
         try:
-            memory = self._impatient.info("memory")
+            memory = self._impatient.info("memory", "replication")
         except self._errors.RedisError as problem:
             raise self._in_words(problem) from problem
+        if memory["role"] != "master":
+            raise JournalUnreachable(f"Redis at {self.address.place} is a replica; nothing is stored.")
         used = memory["used_memory"] - memory.get("mem_not_counted_for_evict", 0)
         if 0 < memory["maxmemory"] < used:
             raise self._full()
