@@ -88,6 +88,15 @@ def test_a_journal_and_its_log_say_what_the_learner_says(journal, tmp_path):
     assert 2 < by_journal["stages"][0]["trials"][0]["value"] < 5
 
 
+def test_a_log_with_dropped_events_is_refused(journal, tmp_path):
+    log = tmp_path / "l.dsjson"
+    assert CliRunner().invoke(app, ["export", str(journal), "--dsjson", str(log)]).exit_code == 0
+    log.write_text(log.read_text().replace('"Version":"1"', '"pdrop":0.5,"Version":"1"'))
+    code, _, said = run(log, "--reward-range", 0, 5, "--out", tmp_path / "out")
+    assert code == 1
+    assert "line 1: it stands for events that were left out (pdrop)" in said
+
+
 def test_of_a_journal_it_says_how_to_go_on_with_it(tmp_path):
     path, rng = tmp_path / "parity.db", np.random.default_rng(3)
     with Loop.open(path, actions=["no", "yes"], reward_range=(0, 1), epsilon=1, seed=1) as loop:

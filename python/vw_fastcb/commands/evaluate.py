@@ -224,6 +224,11 @@ def _notes(log: Log, found: Sequence[Judged], method: str) -> Iterator[str]:
         for warning in estimate.warnings:
             yield f"{one.label}: {warning}"
     counts = log.counted
+    if counts.repeated:
+        yield (
+            f"{counted(counts.repeated, 'event')} with the id of another one. If they are the same events twice, they "
+            "say nothing new, and all intervals are too narrow: remove them."
+        )
     if counts.bad:
         number, reason = counts.reasons[0]
         yield f"{counted(counts.bad, 'line')} could not be taken. Line {number}: {reason}"
@@ -260,6 +265,7 @@ def _for_programs(log: Log, found: Sequence[Judged], method: str) -> dict[str, A
         "without_outcome": counts.skipped + counts.others,
         "unsettled": counts.unsettled,
         "bad_lines": counts.bad,
+        "repeated_ids": counts.repeated,
         "policies": [one.to_dict() for one in found],
     }
 

@@ -99,7 +99,7 @@ def check(log: Log, *, watch: Callable[[Log], None] = lambda log: None) -> Check
         watch: Told of the log now and then; what it raises ends everything.
     """
     checked_log(log)
-    probabilities, ids, drift = _Probabilities(), _Ids(), _Drift(log)
+    probabilities, ids, drift = _Probabilities(), Ids(), _Drift(log)
     contexts = _Contexts(log.expected // 2)
     for batch in log.batches():
         watch(log)
@@ -355,7 +355,7 @@ class _Drift:
         return Finding("rewards", False, "Rewards do not drift, as far as the log can tell.", details)
 
 
-class _Ids:
+class Ids:
     """Missing and repeated ids. Eight bytes are kept per event."""
 
     def __init__(self) -> None:
@@ -363,17 +363,25 @@ class _Ids:
         self._missing = self._events = 0
 
     def take(self, batch: Batch) -> None:
+        """Takes further events."""
         names = [line.event_id for line in batch.parsed]
         self._events += len(names)
         self._missing += sum(not name for name in names)
         digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names if name)
         self._hashes.append(np.frombuffer(digests, dtype=np.uint64))
 
+    def repeated(self) -> int:
+        """How many events have the id of another one."""
+        if not self._hashes:
+            return 0
+        all_of_them = np.concatenate(self._hashes)
+        return len(all_of_them) - len(np.unique(all_of_them))
+
     def found(self) -> list[Finding]:
+        """What is to be said of them."""
         if not self._events:
             return []
-        all_of_them = np.concatenate(self._hashes)
-        twice = len(all_of_them) - len(np.unique(all_of_them))
+        twice = self.repeated()
         details = {"missing": self._missing, "repeated": twice}
         if not self._missing and not twice:
             return [Finding("ids", False, "Every event has an id of its own.", details)]

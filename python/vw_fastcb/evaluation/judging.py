@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.evaluation.checks import Ids
 from vw_fastcb.evaluation.doubly_robust import DoublyRobustTally
 from vw_fastcb.evaluation.logs import Batch, Log, checked_log
 from vw_fastcb.evaluation.policies import Policy, PolicyRefused, Take, as_dsjson, policy_of, tallied, words_of_control
@@ -86,8 +87,10 @@ def evaluate(
         predictor = None if control is None else _Control(control, log, runs)
         if predictor is not None:
             open_ones.callback(predictor.close)
+        ids = Ids()
         for batch in log.batches():
             watch(log)
+            ids.take(batch)
             for run in runs:
                 run.give(batch)
             if predictor is not None:
@@ -96,6 +99,7 @@ def evaluate(
             run.finish()
         if predictor is not None:
             predictor.finish()
+    log.counted.repeated = ids.repeated()
     return [run.found() for run in runs]
 
 

@@ -98,6 +98,7 @@ class Counted:
         skipped: Decisions without an outcome.
         unused: Those of them that were never activated, so that there was nothing to come.
         unsettled: Decisions that came after the first one that still waits for its outcome.
+        repeated: Events with the id of another one, once policies were judged.
         others: Lines that are no decisions.
         bad: Lines that cannot be taken.
         reasons: The first of them: number of the line, and why.
@@ -107,6 +108,7 @@ class Counted:
     skipped: int = 0
     unused: int = 0
     unsettled: int = 0
+    repeated: int = 0
     others: int = 0
     bad: int = 0
     reasons: list[tuple[int, str]] = field(default_factory=list)

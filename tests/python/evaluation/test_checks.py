@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from evaluation.worlds import World, draws_of
+from vw_fastcb import Loop
 from vw_fastcb.evaluation import check, open_log
 from vw_fastcb.evaluation.checks import FALSE_ALARMS
 
@@ -127,3 +129,56 @@ def test_drift_of_contexts_is_flagged(tmp_path):
     found = checked(world.write(tmp_path / "log.dsjson"))
     assert problems(found) == ["contexts"]
     assert "x.age is above" in found.findings[-1].words
+
+
+def rewritten(path, change):
+    """A log whose lines somebody changed, each with its number."""
+    lines = [json.loads(one) for one in path.read_text().splitlines()]
+    for number, one in enumerate(lines):
+        change(number, one)
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return path
+
+
+def test_features_that_come_later_are_asked_about(tmp_path):
+    rng = np.random.default_rng(5)
+    world = World(25, 6000)
+    is_a = rng.random(6000) < 0.5
+    world.pmfs = np.tile([0.45, 0.45, 0.1], (6000, 1))
+    truth = np.where(is_a[:, None], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1])  # on the average, it is what is logged
+    world.actions = draws_of(rng, np.where(np.arange(6000)[:, None] < 700, world.pmfs, truth))
+
+    def add(number, line):
+        if number >= 700:
+            line["c"]["x"]["v="] = "A" if is_a[number] else "B"
+
+    found = checked(rewritten(world.write(tmp_path / "log.dsjson"), add))
+    assert "probabilities" in problems(found)
+    assert "x.v is" in found.findings[0].words
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        lambda late: {"v=": "new" if late else "old"},
+        lambda late: {"v": 1000 if late else 1},
+        lambda late: {"v": 3} if late else {},
+    ],
+    ids=["another text", "a number that jumps", "a new feature"],
+)
+def test_a_complete_change_of_contexts_is_drift(feature, tmp_path):
+    path = World(26, 5000).write(tmp_path / "log.dsjson")
+    found = checked(rewritten(path, lambda number, line: line["c"]["x"].update(feature(number >= 2500))))
+    assert problems(found) == ["contexts"]
+    assert "x.v" in found.findings[-1].words
+
+
+def test_decisions_that_were_not_used_are_no_missing_outcomes(tmp_path):
+    with Loop.open(tmp_path / "loop.db", actions=3, reward_range=(0, 1), wait="1ms", default_reward=0) as loop:
+        for number in range(60):
+            loop.decide({}, event_id=f"e{number}", activate=number % 3 > 0)
+            if number % 2:
+                loop.reward(f"e{number}", 1)
+        time.sleep(0.01)
+    found = check(open_log(tmp_path / "loop.db"))
+    assert problems(found) == []

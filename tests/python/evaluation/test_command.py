@@ -47,6 +47,24 @@ def test_json_says_everything(path):
     }
 
 
+def test_repeated_events_are_told(path, tmp_path):
+    twice = tmp_path / "twice.dsjson"
+    twice.write_text(path.read_text() * 2)
+    assert "1,500 events with the id of another one" in run(twice, "--reward-range", 0, 1).stdout
+    assert json.loads(run(twice, "--reward-range", 0, 1, "--json").stdout)["repeated_ids"] == 1500
+    assert "with the id of another" not in run(path, "--reward-range", 0, 1).stdout
+
+
+def test_what_vw_refuses_ends_everything_with_a_control_as_well(path, tmp_path):
+    lines = [json.loads(line) for line in path.read_text().splitlines()[:40]]
+    for line in lines[3:5]:
+        del line["_labelIndex"]  # which VW needs
+    log = tmp_path / "log.dsjson"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for _ in range(20):  # it depended on which thread was faster
+        run(log, "--reward-range", 0, 1, "--policy", FLAGS, "--control", "--interactions xa", code=1)
+
+
 def test_costs_are_shown_as_costs(path):
     said = run(path, "--cost-range", -1, 0, "--policy", "logged").stdout
     assert " cost " in said
