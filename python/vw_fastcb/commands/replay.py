@@ -41,8 +41,9 @@ def run_replay(path: str, as_json: bool) -> int:
 
 def _sentences(found: Replay) -> list[str]:
     start = "the first record" if found.start == 1 else f"the checkpoint after record {found.start:,}"
+    records = found.records + (found.start == 1)  # with the settings, from which it began
     lines = [
-        f"Replayed {counted(found.records, 'record')} from {start} on: {counted(found.learned, 'event')} learned.",
+        f"Replayed {counted(records, 'record')} from {start} on: {counted(found.learned, 'event')} learned.",
         *(
             f"Records {first:,} to {last:,} could not be replayed: features of an event among them were erased."
             for first, last in found.gaps

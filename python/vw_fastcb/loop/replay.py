@@ -103,7 +103,6 @@ class _Verifier:
         for learner, upto in _stretches(self._journal, self._checkpoints, self._end):
             if is_first:
                 self._found.start, is_first = learner.position, False
-                self._found.records += learner.position == 1  # the settings, with which it began
             else:
                 self._found.gaps[-1] = (self._found.gaps[-1][0], learner.position)
             if upto < self._end:

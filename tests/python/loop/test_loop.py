@@ -540,7 +540,7 @@ def test_an_event_is_erased(home):
     found = replayed(home / "loop.db")
     assert found.agrees
     assert found.gaps == [(22, 26)]
-    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 42, 20, 2)
+    assert (found.start, found.records, found.decisions, found.unchecked) == (1, 41, 20, 2)
 
 
 def test_retention_drops_what_is_old_and_the_loop_goes_on(home):
