@@ -54,6 +54,17 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(["| what | how many |", "|---|---|", *(f"| {what} | {number:,} |" for what, number in rows)])
 
 
+def verdict(found: dict[str, Any]) -> str:
+    """What its model shows."""
+    return f"""The SHA-256 of the newest checkpoint's model is
+
+    {found["sha256"]}
+
+and so is that of one learner that read the finished journal from its first record, undisturbed. Its counts and open
+windows are equal, too, and those of every other generation that is kept. Any other outcome would have stopped the run
+before this report. The engine's fingerprint is {fingerprint()}."""
+
+
 def report(plan: kills.Plan, found: dict[str, Any], command: str) -> str:
     acknowledged = found["acknowledged"]
     return f"""# Killed {plan.kills} times
@@ -68,13 +79,7 @@ answer was asked again with the same ids.
 
 {table(found)}
 
-The SHA-256 of the newest checkpoint's model is
-
-    {found["sha256"]}
-
-and so is that of one learner that read the finished journal from its first record, undisturbed. Its counts and open
-windows are equal, too, and those of every other generation that is kept. Any other outcome would have stopped the run
-before this report. The engine's fingerprint is {fingerprint()}.
+{verdict(found)}
 """
 
 

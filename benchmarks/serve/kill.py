@@ -20,10 +20,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "loop"))
 
-from kill import table, write  # which finds the tests, too
+from kill import table, verdict, write  # which finds the tests, too
 
 from serve import kills
-from vw_fastcb.loop.fingerprint import fingerprint
 
 RESULT = Path(__file__).parent / "results" / "kill.md"
 
@@ -47,13 +46,7 @@ in all. Any other answer would have ended the run. The longest time without a de
 
 {table(found)}
 
-The SHA-256 of the newest checkpoint's model is
-
-    {found["sha256"]}
-
-and so is that of one learner that read the finished journal from its first record, undisturbed. Its counts and open
-windows are equal, too, and those of every other generation that is kept. Any other outcome would have stopped the run
-before this report. The engine's fingerprint is {fingerprint()}.
+{verdict(found)}
 """
 
 
