@@ -86,12 +86,15 @@ def _stay(worker: Worker, stop: threading.Event, line: StatusLine, shown: str, a
     while not stop.is_set() and worker.problem is None:
         try:
             status = _status(worker)
+            words = (
+                f"Learning {shown}." if worker.is_learner else f"{_held(worker.journal.lease(), shown)} Standing by."
+            )
+            line.show(_status_words(status))
         except JournalUnreachable as problem:  # it may take hours until Redis is back; the worker waits as well
             status = {"role": "waiting", "problem": str(problem)}
+            words = f"{problem} Waiting until it is back."
         if status["role"] != said.get("role"):
-            line.say(_role_words(status, worker, shown))
-        if "problem" not in status:
-            line.show(_status_words(status))
+            line.say(words)
         if as_json and status != said:
             print(json.dumps(status), flush=True)
         said = status
@@ -105,12 +108,6 @@ def _status(worker: Worker) -> dict[str, Any]:
         "position": worker.journal.last()[0],
         **{name: numbers[name] for name in ("applied", "generation", "learned", "open", "early")},
     }
-
-
-def _role_words(status: dict[str, Any], worker: Worker, shown: str) -> str:
-    if "problem" in status:
-        return f"{status['problem']} Waiting until it is back."
-    return f"Learning {shown}." if worker.is_learner else f"{_held(worker.journal.lease(), shown)} Standing by."
 
 
 def _status_words(status: dict[str, Any]) -> str:

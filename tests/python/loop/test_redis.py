@@ -1,5 +1,6 @@
 """Journals in Redis: the same model as anywhere else, and what may go wrong with a server."""
 
+import json
 import math
 import os
 import random
@@ -598,6 +599,30 @@ def test_a_replica_is_not_ready_and_nobody_waits_for_it_for_ever(own_server):
         client.replicaof("NO", "ONE")
         decider.decide({"user": "Tom"}, event_id="x")
         assert decider.status().ready
+
+
+def test_a_learner_that_follows_waits_for_a_server_that_stays_away(own_server):
+    url = own_server.url("shop", patience="100ms")
+    Loop.open(url, actions=ACTIONS, reward_range=(0, 1), learn=False).close()
+    command = [FASTCB, "learn", url, "--follow", "--json", "--checkpoint-every", "50ms"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        roles = (json.loads(line)["role"] for line in process.stdout)
+        assert next(roles) == "learner"
+        own_server.end()
+        while next(roles) != "waiting":
+            pass
+        own_server.start()
+        while next(roles) != "learner":
+            pass
+        with Loop.open(url, learn=False) as loop:
+            loop.reward(loop.decide({"user": "Tom"}).event_id, 1)
+            end = time.monotonic() + 60
+            while loop.status().learned < 1:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 # Several machines
