@@ -122,7 +122,7 @@ class Chart {
       this.svg.append(svg("line", { class: "axis", x1: plot.left, x2: plot.right, y1: plot.y(y), y2: plot.y(y) }));
       this.svg.append(svg("text", { class: "tick", x: plot.left - 5, y: plot.y(y) + 4, "text-anchor": "end" }, spec.format(y)));
     }
-    const count = Math.max(2, Math.floor(width / 110));
+    const count = Math.max(2, Math.floor(width / (40 + 7 * spec.when(spec.first).length)));
     for (let i = 0; i < count; i += 1) {
       const x = spec.first + ((i + 0.5) / count) * (spec.last - spec.first);
       this.svg.append(svg("text", { class: "tick", x: plot.x(x), y: this.height - 6, "text-anchor": "middle" }, spec.when(x)));
