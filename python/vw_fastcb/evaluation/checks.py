@@ -356,14 +356,21 @@ class _Drift:
 
 
 class Ids:
-    """Missing and repeated ids. Eight bytes are kept per event."""
+    """Missing and repeated ids. Eight bytes are kept per event.
 
-    def __init__(self) -> None:
+    Args:
+        most: How many events are looked at, where memory is to be bounded.
+    """
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
         self._hashes: list[NDArray[np.uint64]] = []
         self._missing = self._events = 0
 
     def take(self, batch: Batch) -> None:
         """Takes further events."""
+        if self._events >= self._most:
+            return
         names = [line.event_id for line in batch.parsed]
         self._events += len(names)
         self._missing += sum(not name for name in names)

@@ -19,6 +19,7 @@ from vw_fastcb.evaluation.results import Estimate
 from vw_fastcb.evaluation.tally import Tally
 
 _Floats = NDArray[np.float64]
+_MOST_IDS = 2_000_000  # events among which repeated ids are looked for: memory is bounded
 
 
 @dataclass
@@ -87,7 +88,7 @@ def evaluate(
         predictor = None if control is None else _Control(control, log, runs)
         if predictor is not None:
             open_ones.callback(predictor.close)
-        ids = Ids()
+        ids = Ids(_MOST_IDS)
         for batch in log.batches():
             watch(log)
             ids.take(batch)

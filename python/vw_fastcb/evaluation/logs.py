@@ -98,7 +98,7 @@ class Counted:
         skipped: Decisions without an outcome.
         unused: Those of them that were never activated, so that there was nothing to come.
         unsettled: Decisions that came after the first one that still waits for its outcome.
-        repeated: Events with the id of another one, once policies were judged.
+        repeated: Events with the id of another one, once policies were judged; among the first two million.
         others: Lines that are no decisions.
         bad: Lines that cannot be taken.
         reasons: The first of them: number of the line, and why.
