@@ -275,7 +275,7 @@ def test_it_serves_https(tmp_path):
     try:
         subprocess.run([*made, *names], check=True, capture_output=True)
     except FileNotFoundError:
-        pytest.skip("needs openssl")
+        pytest.skip("needs openssl: apt-get install openssl")
     with open_loop(tmp_path) as loop, threaded(loop, certificate=certificate, key=key) as server:
         assert server.url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=str(certificate))
