@@ -207,7 +207,8 @@ def learn_logs(
                 tell(f"fastcb learn: {problem} Lines before it are learned. Correct it and run the same command again.")
                 code = 1
             finally:
-                learner.commit()
+                if learner.is_whole:  # else a second Ctrl-C came amid a line: the next run goes on from the last commit
+                    learner.commit()
             watch()
             if stop.is_set() and not follow:
                 line.say("Stopped. Nothing is lost: the same command goes on.")

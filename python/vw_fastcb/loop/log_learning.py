@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from vw_fastcb.engine.workspace import Workspace
+from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.learner.settings import FLAGS_OF_NEW_MODELS, is_negative_number
 from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
@@ -112,6 +113,8 @@ class LogLearner:
         sha256: Of the committed model.
         at_start: The counts when it was opened.
         new_bad_lines: The first lines since then that could not be learned: file, line and reason.
+        is_whole: False once it was interrupted amid a line. The model has then perhaps learned what the state does not
+            say, so that it can only be closed: whoever opens it again goes on from the last commit.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class LogLearner:
         self._bad: list[tuple[str, int, str]] = []  # since the last commit
         self._files: dict[str, _File] = {}
         self.new_bad_lines: list[tuple[str, int, str]] = []
+        self.is_whole = True
         self.counts = LogCounts()
         self.sha256 = ""
         self._vw: Any = None
@@ -178,16 +182,29 @@ class LogLearner:
             How many lines were new. They are committed by the next `commit`, if they are not yet.
 
         Raises:
-            LogRefused: A file is shorter than what was read of it, or begins in another way. Nothing was learned.
+            LogRefused: A file is shorter than what was read of it, or begins in another way, and nothing was learned;
+                or the learner was interrupted amid a line.
             BadLine: A line cannot be learned, and that is to be the end. All lines before it were learned.
         """
+        self._check_whole()
         before = self.counts.lines
         for path in [path for path in files_of(logs, missing_ok=missing_ok) if self._has_news(path)]:
             self._learn_file(path, stop, watch)
         return self.counts.lines - before
 
     def commit(self) -> None:
-        """Makes everything that was learned durable, as a whole or not at all, and writes the model's file."""
+        """Makes everything that was learned durable, as a whole or not at all, and writes the model's file.
+
+        Ctrl-C waits until that is done.
+
+        Raises:
+            LogRefused: The state cannot be written, or the learner was interrupted amid a line.
+        """
+        self._check_whole()
+        with no_interrupt():
+            self._commit()
+
+    def _commit(self) -> None:
         changed = {path: one for path, one in self._files.items() if one.changed}
         if not changed and self.sha256:
             return
@@ -247,6 +264,13 @@ class LogLearner:
         self._vw.finish()
         self._db.close()
 
+    def _check_whole(self) -> None:
+        if not self.is_whole:
+            raise LogRefused(
+                f"learning into {str(self.model)!r} was interrupted amid a line; open it again to go on from the last "
+                "commit."
+            )
+
     # Lines
 
     def _learn_file(self, path: Path, stop: threading.Event, watch: Callable[[], None]) -> None:
@@ -255,12 +279,18 @@ class LogLearner:
         for line in _lines(path, one.bytes):
             if stop.is_set():
                 return
-            self._learn_line(key, one.lines + 1, line)
+            self.is_whole = False  # a second Ctrl-C may come anywhere from here on
+            try:
+                self._learn_line(key, one.lines + 1, line)
+            except BadLine:
+                self.is_whole = True  # nothing of it was learned
+                raise
             one.bytes += len(line)
             one.lines += 1
             one.changed = True
             self._files[key] = one
             self.counts.lines += 1
+            self.is_whole = True
             if self.counts.lines % 256 == 0:
                 watch()
                 self.commit_if_due()
@@ -331,26 +361,30 @@ class LogLearner:
         folder = self.model.parent
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {str(folder)!r} for the model; make it first.")
-        # One process at a time: the lock is held until the end.
+        first = None if start_from is None else Path(start_from)
+        initial = self._checked_beginning(first) if self._is_to_begin() else None
+        # One process at a time: the lock is held until the end. Nobody ever removes the file: another process may have
+        # it open, and would write to what nobody finds again. An empty one is begun by whoever comes next.
         db = sqlite3.connect(self.state, timeout=0.5, isolation_level=None)
         try:
             with _explained(self.state):
                 db.execute("PRAGMA locking_mode = EXCLUSIVE")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("BEGIN EXCLUSIVE")
-                self._prepare(db, None if start_from is None else Path(start_from))
+                self._prepare(db, first, initial)
                 db.execute("COMMIT")
         except BaseException:
             db.close()
-            if self.state.stat().st_size == 0:
-                self.state.unlink()
             raise
         return db
 
-    def _prepare(self, db: sqlite3.Connection, start_from: Path | None) -> None:
+    def _is_to_begin(self) -> bool:
+        return not self.state.exists() or self.state.stat().st_size == 0
+
+    def _prepare(self, db: sqlite3.Connection, start_from: Path | None, initial: bytes | None) -> None:
         """Makes the tables in a new file; refuses a foreign one."""
         if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            self._begin(db, start_from)
+            self._begin(db, self._checked_beginning(start_from) if initial is None else initial)
             return
         if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise LogRefused(f"{str(self.state)!r} is not the state of a model; give --model another name.")
@@ -364,7 +398,8 @@ class LogLearner:
                     "or give --model another name."
                 )
 
-    def _begin(self, db: sqlite3.Connection, start_from: Path | None) -> None:
+    def _checked_beginning(self, start_from: Path | None) -> bytes:
+        """The model to begin with, nothing for an empty one. Raises, before there is a file, where it cannot be."""
         if self.model.exists() and not (start_from is not None and self._is_model(start_from)):
             raise LogRefused(
                 f"{str(self.model)!r} is there, but not {str(self.state)!r}, which says what it has learned. Give "
@@ -372,6 +407,9 @@ class LogLearner:
             )
         initial = b"" if start_from is None else _read_model(start_from)
         _workspace(self._words or [], start_from).finish()  # raises where the engine refuses the flags
+        return initial
+
+    def _begin(self, db: sqlite3.Connection, initial: bytes) -> None:
         for statement in _TABLES.split(";"):
             db.execute(statement)
         digest = _sha256(initial) if initial else ""

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -235,6 +236,70 @@ def test_a_crash_at_any_step_of_a_commit_changes_nothing(step, tmp_path, monkeyp
     assert {path.name for path in tmp_path.glob("m.vw*")} == {"m.vw", "m.vw.state"}
 
 
+# Two Ctrl-C at one line of what learns and commits: the first asks for a polite end, the second does not wait for it.
+TWICE_INTERRUPTED = """
+import contextlib, io, itertools, os, signal, sys
+from pathlib import Path
+from vw_fastcb.commands.learn import learn_logs
+from vw_fastcb.loop import files, log_learning
+from vw_fastcb.loop.log_learning import LogLearner
+
+folder, log = Path(sys.argv[1]), sys.argv[2]
+watched = {log_learning.__file__, files.__file__}
+methods = {"learn", "_learn_file", "_learn_line", "commit", "_commit", "commit_if_due", "_transaction", "new_file"}
+
+
+def run(model, at):
+    seen = 0
+
+    def lines(frame, event, argument):
+        nonlocal seen
+        if event == "line":
+            seen += 1
+            if seen == at:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGINT)
+        return lines
+
+    def calls(frame, event, argument):
+        is_watched = frame.f_code.co_filename in watched and frame.f_code.co_name in methods
+        return lines if is_watched and frame.f_back.f_code.co_name != "_opened" else None
+
+    settings = {"flags": "-b 8", "start_from": None, "follow": False, "stops_at_bad_lines": False, "every": 0}
+    sys.settrace(calls)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            learn_logs([log], model, as_json=True, **settings)
+        finally:
+            sys.settrace(None)
+    return seen
+
+
+for at in itertools.count(1, int(sys.argv[3])):
+    model = folder / f"{at}.vw"
+    seen = run(model, at)
+    if seen < at:
+        break
+    run(model, 0)
+    with LogLearner(model) as learner:
+        print(at, learner.sha256, learner.counts.learned, learner.counts.lines, len(learner.bad_lines()))
+"""
+
+
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_second_ctrl_c_at_any_line_of_learning_teaches_nothing_twice(step, tmp_path, monkeypatch):
+    """Once a model was stored that had learned a line whose end was not stored."""
+    lines = [json.dumps({k: v for k, v in json.loads(line).items() if k != "EventId"}) + "\n" for line in log_lines(4)]
+    log = write(tmp_path / "log.dsjson", [*lines[:2], "no\n", *lines[2:]])  # only the place in the log tells them apart
+    whole = learned(tmp_path / "whole.vw", log, flags="-b 8")
+    (tmp_path / "models").mkdir()
+    command = [sys.executable, "-c", TWICE_INTERRUPTED, str(tmp_path / "models"), str(log), str(step)]
+    made = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    found = [line.split() for line in made.stdout.splitlines()]
+    assert len(found) > 100 / step
+    assert {tuple(rest) for _, *rest in found} == {(whole.sha256, "4", "5", "1")}, made.stdout
+
+
 class Following:
     """`fastcb learn --follow` as a process."""
 
@@ -334,6 +399,49 @@ def test_two_learners_at_one_model_do_not_mix(tmp_path):
         with pytest.raises(LogRefused, match="another process learns into this model"):
             LogLearner(tmp_path / "m.vw")
         first.commit()
+
+
+# Holds the lock of a state that is still empty, and stands still there until it is told to go on.
+PREPARES_SLOWLY = """
+import os, signal, sys, threading
+from vw_fastcb.loop.log_learning import LogLearner
+
+
+class Slow(LogLearner):
+    def _prepare(self, *arguments):
+        assert self.state.stat().st_size == 0
+        os.kill(os.getpid(), signal.SIGSTOP)
+        super()._prepare(*arguments)
+
+
+with Slow(sys.argv[2]) as learner:
+    learner.learn([sys.argv[1]], threading.Event())
+    learner.commit()
+"""
+
+
+def test_a_second_process_that_is_refused_leaves_the_state_of_the_first(tmp_path):
+    """Once it removed the state while that was still empty: the first then wrote to a file that nobody would find."""
+    log, model = write(tmp_path / "log.dsjson", log_lines(5)), tmp_path / "m.vw"
+    first = subprocess.Popen([sys.executable, "-c", PREPARES_SLOWLY, str(log), str(model)])
+    try:
+        assert os.WIFSTOPPED(os.waitpid(first.pid, os.WUNTRACED)[1])
+        before = (tmp_path / "m.vw.state").stat().st_ino
+        assert "another process learns into this model" in refused_logs(log, "--model", model)
+        assert (tmp_path / "m.vw.state").stat().st_ino == before
+    finally:
+        first.send_signal(signal.SIGCONT)
+        assert first.wait(60) == 0
+    assert (tmp_path / "m.vw.state").stat().st_ino == before
+    found = summary(log, "--model", model)
+    assert (found["learned"], found["new"]["lines"]) == (5, 0)
+
+
+def test_a_state_that_a_crash_has_left_empty_is_begun_anew(tmp_path):
+    log, model = write(tmp_path / "log.dsjson", log_lines(5)), tmp_path / "m.vw"
+    (tmp_path / "m.vw.state").touch()
+    assert "squarecb" in refused_logs(log, "--model", model, "--flags", "--squarecb")
+    assert summary(log, "--model", model)["learned"] == 5
 
 
 WRONG = [
