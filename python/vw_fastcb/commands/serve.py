@@ -20,9 +20,11 @@ from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import setting_names
 from vw_fastcb.serve.access_log import AccessLog
+from vw_fastcb.serve.background import BackgroundHandler, can_take
 from vw_fastcb.serve.server import Options, Stop, address_of, listen, serve
 
 _log = logging.getLogger("vw_fastcb.serve")
+_STANDARD_OUTPUT, _STANDARD_ERROR = 1, 2
 
 
 def run_serve(
@@ -49,20 +51,20 @@ def run_serve(
                 if as_json:
                     _print({"event": "started", "url": url, "pid": os.getpid(), "journal": shown, "role": role})
                 else:
-                    tell(f"Serving {shown} on {url} ({role}). Press Ctrl-C to stop.")
+                    _tell(f"Serving {shown} on {url} ({role}). Press Ctrl-C to stop.")
 
             try:
                 serve(loop, listener, replace(options, access_log=log, journal=journal), stop, started)
             finally:
                 if stop.asked.is_set() and not as_json:
-                    tell("Stopping: finishing pending requests, taking no new ones.")
+                    _tell("Stopping: finishing pending requests, taking no new ones.")
             status = loop.status()
     said = {"position": status.position, "learned": status.learned, "role": status.role}
     if as_json:
         _print({"event": "stopped", **said})
     else:
         records, events = counted(status.position, "record"), counted(status.learned, "event")
-        tell(f"Stopped. {records}, {events} learned; everything is saved.")
+        _tell(f"Stopped. {records}, {events} learned; everything is saved.")
     return 0
 
 
@@ -110,7 +112,7 @@ def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
             if as_json:
                 _print({"event": "started", "url": url, "pid": os.getpid(), "journal": shown})
             else:
-                tell(f"Showing {shown} at {url}/ Press Ctrl-C to stop.")
+                _tell(f"Showing {shown} at {url}/ Press Ctrl-C to stop.")
             if opens:
                 webbrowser.open(url)
 
@@ -154,20 +156,25 @@ class _JsonLines(logging.Formatter):
 @contextlib.contextmanager
 def _messages(as_json: bool) -> Iterator[None]:
     """Warnings of the loop and the server go to the error stream, as JSON if wanted."""
-    if not as_json:
-        yield
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(_JsonLines())
+    handler = BackgroundHandler(_STANDARD_ERROR)
+    handler.setFormatter(_JsonLines() if as_json else logging.Formatter("%(message)s"))
     root = logging.getLogger()
     root.addHandler(handler)
-    logging.captureWarnings(True)
+    logging.captureWarnings(as_json)
     try:
         yield
     finally:
         logging.captureWarnings(False)
         root.removeHandler(handler)
+        handler.close()
 
 
 def _print(said: dict[str, Any]) -> None:
-    print(json.dumps(said), flush=True)
+    """Prints a line, unless nobody reads: a server that cannot say that it stops has to stop all the same."""
+    if can_take(_STANDARD_OUTPUT):
+        print(json.dumps(said), flush=True)
+
+
+def _tell(text: str) -> None:
+    if can_take(_STANDARD_ERROR):
+        tell(text)

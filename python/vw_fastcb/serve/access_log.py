@@ -5,30 +5,32 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from starlette.types import Scope
+
+from vw_fastcb.serve.background import BackgroundWriter
 
 _log = logging.getLogger("vw_fastcb.serve")
 _STANDARD_OUTPUT = 1
 
 
 class AccessLog:
-    """Writes requests down. Where that fails, lines are missing and clients notice nothing.
+    """Writes requests down. Where that fails or takes too long, lines are missing and clients notice nothing.
 
     Args:
-        file: Where to write, without a buffer: what a full disk refuses is gone, and does not come up again later.
+        file: The descriptor to write to.
         name: Its name, for the warning.
     """
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        self._file = file
+    def __init__(self, file: int, name: str) -> None:
         self._name = name
-        self._is_within_line = False  # after a line that was cut short
         self._has_warned = False
+        self._writer = BackgroundWriter(file, self._recovered, self._failed)
 
     @classmethod
     @contextlib.contextmanager
@@ -36,18 +38,26 @@ class AccessLog:
         """The log at a path; - is standard output."""
         if path is None:
             yield None
-        elif path == Path("-"):
-            with open(_STANDARD_OUTPUT, "wb", buffering=0, closefd=False) as output:
-                yield cls(output, "standard output")
-        else:
-            with path.open("ab", buffering=0) as file:
-                yield cls(file, str(path))
+            return
+        is_output = path == Path("-")
+        file = _STANDARD_OUTPUT if is_output else os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        log = cls(file, "standard output" if is_output else str(path))
+        try:
+            yield log
+        finally:
+            if log._writer.close() and not is_output:
+                os.close(file)
+
+    @property
+    def dropped(self) -> int:
+        """How many requests are missing in it."""
+        return self._writer.dropped
 
     def write(self, scope: Scope, status: int, seconds: float, sent: int) -> None:
-        """Writes one request down."""
+        """Writes one request down, a moment later."""
         client = scope.get("client")
         said: dict[str, Any] = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "time": _now(),
             "method": scope["method"],
             "path": scope["path"],
             "status": status,
@@ -55,18 +65,17 @@ class AccessLog:
             "bytes": sent,
             "client": client[0] if client else None,
         }
-        line = (b"\n" if self._is_within_line else b"") + json.dumps(said).encode() + b"\n"
-        try:
-            written = self._file.write(line) or 0  # None where a pipe is full
-        except OSError as problem:
-            self._warn(problem.strerror or str(problem))
-            return
-        if written:
-            self._is_within_line = written < len(line)
-        if written < len(line):
-            self._warn("it took a part of a line only")
+        self._writer.write(json.dumps(said).encode() + b"\n")
 
-    def _warn(self, problem: str) -> None:
+    def _recovered(self, dropped: int) -> bytes:
+        _log.warning("%d requests are missing in the access log: %s was not read in time.", dropped, self._name)
+        return json.dumps({"time": _now(), "dropped": dropped}).encode() + b"\n"
+
+    def _failed(self, problem: str) -> None:
         if not self._has_warned:
             self._has_warned = True
             _log.warning("the access log cannot be written to %s: %s. Requests are missing in it.", self._name, problem)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from vw_fastcb.loop.answers import Status
+from vw_fastcb.serve.access_log import AccessLog
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -32,13 +33,16 @@ _GAUGES = {
 class Metrics:
     """What one process counts.
 
+    Args:
+        access_log: Which counts what is missing in it.
+
     Attributes:
         in_flight: Requests that are worked on now.
         shed: Requests that were refused because there were too many.
         decided: The seconds that the newest decisions took, for the live page.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access_log: AccessLog | None = None) -> None:
         self.in_flight = 0
         self.decided: deque[float] = deque(maxlen=2048)
         self._registry = CollectorRegistry()
@@ -60,6 +64,7 @@ class Metrics:
         )
         in_flight = Gauge("fastcb_http_in_flight", "Requests that are worked on now.", registry=self._registry)
         in_flight.set_function(lambda: self.in_flight)
+        self._registry.register(_AccessLogCounter(access_log))
         self._known: dict[tuple[Any, str, int], tuple[Any, Any]] = {}  # prometheus_client looks labels up more slowly
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
@@ -80,6 +85,18 @@ class Metrics:
     def text(self, status: Status) -> bytes:
         """All metrics, as Prometheus reads them."""
         return generate_latest(self._registry) + generate_latest(_registry_of(status))
+
+
+class _AccessLogCounter(Collector):
+    """What the access log has dropped, as it counts by itself."""
+
+    def __init__(self, access_log: AccessLog | None) -> None:
+        self._access_log = access_log
+
+    def collect(self) -> Iterator[Metric]:
+        dropped = 0 if self._access_log is None else self._access_log.dropped
+        words = "Requests that are missing in the access log: it could not be written, or nobody read it."
+        yield CounterMetricFamily("fastcb_access_log_dropped", words, dropped)
 
 
 def _registry_of(status: Status) -> CollectorRegistry:

@@ -288,7 +288,7 @@ def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, sta
     Raises:
         LoopError: The journal failed; nothing was acknowledged since.
     """
-    service = Service(loop, Metrics(), options.most_bytes)
+    service = Service(loop, Metrics(options.access_log), options.most_bytes)
     config = uvicorn.Config(
         application(service, options),
         http=connections_within(_bounds_within_reach(options.bounds)),

@@ -1,0 +1,112 @@
+"""The access log never holds a request up: what nobody reads is dropped, counted, and said later."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from serve.servers import FASTCB, NEWS, PATIENCE, Served
+from vw_fastcb.serve.access_log import AccessLog
+
+_LONG = "/" + "x" * 2000  # lines that fill a pipe of 64 KiB, and what may wait, soon
+
+
+@pytest.fixture
+def piped(tmp_path):
+    """A server whose standard output, the access log, is a pipe that nobody reads after the first line."""
+    command = [sys.executable, FASTCB, "serve", str(tmp_path / "loop.db"), *NEWS, "--port", "0", "--access-log", "-"]
+    process = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    try:
+        yield process, Served(json.loads(process.stdout.readline())["url"])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask_often(server, times):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    with contextlib.closing(connection):
+        for _ in range(times):
+            connection.request("GET", _LONG)
+            assert connection.getresponse().read()
+
+
+def test_a_pipe_that_nobody_reads_holds_nothing_up(piped):
+    process, server = piped
+    ask_often(server, 1000)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    with contextlib.closing(connection):
+        connection.request("GET", "/health/live")
+        assert connection.getresponse().status == 200
+    assert server.metrics()["fastcb_access_log_dropped_total"] > 0
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+
+
+def test_what_was_dropped_is_said_once_somebody_reads(piped):
+    process, server = piped
+    ask_often(server, 1000)
+    assert server.metrics()["fastcb_access_log_dropped_total"] > 0
+    lines = []
+    reading = threading.Thread(target=lambda: lines.extend(json.loads(line) for line in process.stdout))
+    reading.start()
+    end = time.monotonic() + PATIENCE
+    while not any("dropped" in line for line in lines):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+    reading.join()
+    dropped = sum(line.get("dropped", 0) for line in lines)
+    assert len([line for line in lines if "path" in line]) + dropped == 1001
+    assert lines[-1]["event"] == "stopped"
+    warnings = [json.loads(line)["message"] for line in process.stderr.read().splitlines()]
+    assert sum(int(one.split()[0]) for one in warnings) == dropped
+    assert all("are missing in the access log: standard output was not read in time." in one for one in warnings)
+
+
+def test_a_named_pipe_that_is_full_holds_nothing_up(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    scope = {"method": "GET", "path": _LONG, "client": None}
+    with AccessLog.opened(path) as log:
+        for _ in range(2000):
+            log.write(scope, 200, 0.001, 3)
+        assert log.dropped > 0
+    os.close(reader)
+
+
+def test_a_file_has_every_line_once_it_is_closed(tmp_path):
+    with AccessLog.opened(tmp_path / "log") as log:
+        for number in range(300):
+            log.write({"method": "GET", "path": f"/{number}", "client": None}, 200, 0.001, 3)
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["path"] for line in lines] == [f"/{number}" for number in range(300)]
+    assert log.dropped == 0
+
+
+def test_messages_that_nobody_reads_hold_nothing_up(tmp_path):
+    code = """
+import logging, sys
+from vw_fastcb.commands.serve import _messages
+with _messages(False):
+    for number in range(5000):
+        logging.getLogger("vw_fastcb.serve").warning("x" * 1000)
+print("done", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"done\n"
+    finally:
+        process.kill()
+        process.communicate()
