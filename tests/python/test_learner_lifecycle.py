@@ -17,6 +17,7 @@ import sklearn.base
 
 from support import goes_on
 from vw_fastcb import FastCB
+from vw_fastcb.learner.engine import Engine
 from workers import ACTIONS, WIDTH, taught, use
 
 
@@ -116,6 +117,93 @@ def test_the_first_use_may_come_from_many_threads_at_once():
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _, first=first: first(), range(4)))
         assert bandit.events_ == 4
+
+
+class _Waits:
+    """Numbers that something happens to when a learner reads them, at which time it has its engine already."""
+
+    def __init__(self, numbers, happens):
+        self.numbers = numbers
+        self.happens = happens
+
+    def __array__(self, *args, **kwargs):
+        self.happens()
+        return np.array(self.numbers)
+
+    def __len__(self):
+        return len(self.numbers)
+
+
+def test_a_first_call_that_fails_takes_nothing_away_from_another_thread():
+    """It removed the engine that the other one was about to teach, and that event was gone."""
+    bandit = FastCB(3)
+    has_engine, failed = threading.Event(), threading.Event()
+
+    def teach_later():
+        has_engine.set()
+        assert failed.wait(20)
+
+    def teach():
+        bandit.partial_fit(np.ones((1, 2)), _Waits([0], teach_later), [0.5])
+
+    thread = threading.Thread(target=teach)
+
+    def fail_later():
+        thread.start()
+        assert has_engine.wait(20)
+        raise ValueError("no numbers")
+
+    with pytest.raises(ValueError, match="no numbers"):
+        bandit.partial_fit(np.ones((1, 2)), _Waits([0], fail_later), [0.5])
+    failed.set()
+    thread.join(20)
+    assert bandit.events_ == 1
+
+
+def test_what_two_first_calls_learn_at_once_is_all_learned():
+    bandit = FastCB(3)
+    both_have_engines = threading.Barrier(2, timeout=20)
+
+    def teach(action):
+        waits = iter([both_have_engines.wait])  # the first time that the action is read
+        bandit.partial_fit(np.ones((1, 2)), _Waits([action], lambda: next(waits, bool)()), [0.5])  # noqa: PLW0108
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(teach, range(2)))
+    twin = FastCB(3).partial_fit(np.ones((2, 2)), [0, 1], [0.5, 0.5])
+    assert bandit.events_ == 2
+    np.testing.assert_array_equal(bandit.predict_cost(np.ones((1, 2))), twin.predict_cost(np.ones((1, 2))))
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_what_a_first_call_has_learned_is_kept_when_ctrl_c_comes_at_its_end(is_alone, monkeypatch):
+    bandit = FastCB(3)
+    learn_many = Engine.learn_many
+
+    def learn_and_be_interrupted(*args, **kwargs):
+        learn_many(*args, **kwargs)
+        monkeypatch.undo()
+        if not is_alone:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bandit.learn_event, np.ones(2), 0, 0.5).result(20)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Engine, "learn_many", learn_and_be_interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bandit.partial_fit(np.ones((1, 2)), [1], [0.5])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert bandit.events_ == (1 if is_alone else 2)
+
+
+def test_a_first_call_that_fails_leaves_the_learner_unused():
+    bandit = FastCB(3)
+    with pytest.raises(ValueError, match="action"):
+        bandit.partial_fit(np.ones((1, 2)), [7], [0.5])
+    bandit.set_params(n_actions=8).partial_fit(np.ones((1, 2)), [7], [0.5])
+    assert bandit.events_ == 1
 
 
 def test_a_learner_works_while_another_is_inside_a_long_call():

@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 import os
+import threading
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
@@ -34,19 +35,41 @@ _Array = NDArray[np.float64]
 _Exclude = Collection[int | str] | Sequence[Collection[int | str]] | NDArray[Any] | None
 
 
+class _FirstCall(threading.local):
+    """What a thread that uses a learner for the first time has made for it."""
+
+    engine: Engine | None = None
+
+
+_first_call = _FirstCall()
+
+
 def _may_start(method: _Method) -> _Method:
-    """Marks a method that makes the engine at the first use. Where that use is refused, the learner is unused again."""
+    """Marks a method that makes the engine at the first use. Where that use is refused, the learner is unused again.
+
+    No other thread sees the engine before that use was good: it might teach one that is about to be removed. Of threads
+    that come at once, one is the first, and the others do again with its engine what they have done with their own.
+    There is no lock, which a fork might find held.
+    """
 
     @functools.wraps(method)
     def first_or_later(self: FastCB, /, *args: Any, **kwargs: Any) -> Any:
         if self._engine is not None:
             return method(self, *args, **kwargs)
+        before, _first_call.engine = _first_call.engine, None
+        made: Engine | None = None
         try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            if self._engine is not None and self._engine.is_untouched():
-                vars(self).pop("_engine", None)
+            try:
+                answer = method(self, *args, **kwargs)
+            finally:
+                made, _first_call.engine = _first_call.engine, before
+            if made is None or self._takes(made):
+                return answer
+        except BaseException:  # Ctrl-C may come when everything is learned
+            if made is not None and not made.is_untouched() and not self._takes(made):
+                method(self, *args, **kwargs)
             raise
+        return method(self, *args, **kwargs)
 
     return cast("_Method", first_or_later)
 
@@ -961,15 +984,19 @@ class FastCB:
         return Settings.checked({name: getattr(self, name) for name in DEFAULTS})
 
     def _start(self, context: Any = None, action_features: Any = None) -> Engine:
-        """The engine, made at the first use."""
+        """An engine for the first use: the learner's own, once that use was good."""
         self._refuse_closed()
-        # Without a lock, which a fork might find held. Of two threads that come here at once, one wins.
         made = Engine.start(self._settings(), context, action_features)
+        _first_call.engine = made
+        return made
+
+    def _takes(self, made: Engine) -> bool:
+        """Takes an engine, unless another thread was faster."""
         engine = vars(self).setdefault("_engine", made)
         if self._closed or engine is None:  # by another thread, meanwhile
             vars(self)["_engine"] = None
             self._refuse_closed()
-        return engine  # type: ignore[no-any-return]
+        return engine is made
 
     def _refuse_closed(self) -> None:
         if self._closed:
