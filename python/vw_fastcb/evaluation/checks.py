@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vw_fastcb.evaluation.anytime import AnytimeInterval
 from vw_fastcb.evaluation.dsjson import without_actions
-from vw_fastcb.evaluation.logs import Batch, Log, checked_log, per_event
+from vw_fastcb.evaluation.logs import Batch, Log, checked_log, per_event, uniform_choices
 from vw_fastcb.evaluation.results import unsettled_words
 
 _Floats = NDArray[np.float64]
@@ -333,8 +333,7 @@ class _Drift:
         self._half, self._seen, self._log = log.expected // 2, 0, log
 
     def take(self, batch: Batch) -> None:
-        counts = np.diff(batch.first)
-        uniform = per_event(batch, np.repeat(1.0 / counts, counts))
+        uniform = per_event(batch, uniform_choices(batch))
         weights, beyond = uniform["weights"], uniform.get("beyond")
         is_late = (self._seen + np.arange(len(batch))) >= self._half
         self._seen += len(batch)

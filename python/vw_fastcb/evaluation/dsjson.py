@@ -30,7 +30,7 @@ class Line(msgspec.Struct, gc=False):  # no cycles, so nothing for the collector
     p: list[float] | None = None
     c: msgspec.Raw = msgspec.Raw(b"")
     pdrop: float | None = None
-    excluded: list[int] | None = msgspec.field(name="_excluded", default=None)  # written by us, for journals
+    excluded: list[int] | None = msgspec.field(name="_excluded", default=None)  # written by us, of journals
 
     def context(self) -> Context:
         """Its actions."""

@@ -6,7 +6,6 @@ was earned. Memory is that of a batch.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -278,11 +277,24 @@ def _assembled(
         for i in np.flatnonzero(~(logged[first[:-1] + actions] >= LEAST_PROBABILITY)):
             chance = logged[first[i] + actions[i]]
             reasons.setdefault(int(i), f"its chosen action has the probability {chance:g}.")
-    return Batch(_rewards(parsed), actions, first, logged, excluded=_excluded(parsed, first)), reasons
+    excluded = _excluded(parsed, first, logged, reasons)
+    return Batch(_rewards(parsed), actions, first, logged, excluded=excluded), reasons
 
 
-def _excluded(parsed: Sequence[Line], first: _Integers) -> NDArray[np.bool_] | None:
-    places = [start + one for start, line in zip(first.tolist(), parsed, strict=False) for one in line.excluded or ()]
+def _excluded(
+    parsed: Sequence[Line], first: _Integers, logged: _Floats, reasons: dict[int, str]
+) -> NDArray[np.bool_] | None:
+    """Which actions could not be played; None where all could."""
+    places = []
+    for i, line in enumerate(parsed):
+        if not line.excluded:
+            continue
+        start, end = int(first[i]), int(first[i + 1])
+        if any(not 0 <= one < end - start or logged[start + one] > 0 for one in line.excluded):
+            words = f"its _excluded is {line.excluded}; expected actions of the probability 0, counted from 0."
+            reasons.setdefault(i, words)
+            continue
+        places += [start + one for one in line.excluded]
     if not places:
         return None
     found = np.zeros(first[-1], dtype=bool)
@@ -382,9 +394,7 @@ class JournalLog(LinesLog):
             if (decision.body or {}).get("erased"):
                 self.counted.skipped += 1
                 continue
-            line = line_of(decision, outcome, self._outcomes.settings)
-            if (decision.body or {}).get("exclude"):
-                line = f'{line[:-1]},"_excluded":{json.dumps(decision.body["exclude"])}}}'  # type: ignore[index]
+            line = line_of(decision, outcome, self._outcomes.settings, self._outcomes.left_out(decision))
             waiting.append(line.encode())
             if len(waiting) == _LINES:
                 self.done = outcome.position / max(self._outcomes.until, 1)
@@ -602,6 +612,13 @@ def is_journal(name: str) -> bool:
         return False
     with open(name, "rb") as file:
         return file.read(16) == b"SQLite format 3\0"
+
+
+def uniform_choices(batch: Batch) -> _Floats:
+    """The pmf of uniform choices among the actions that could be played."""
+    playable = np.ones(len(batch.logged)) if batch.excluded is None else (~batch.excluded).astype(np.float64)
+    uniform: _Floats = playable / np.repeat(np.add.reduceat(playable, batch.first[:-1]), np.diff(batch.first))
+    return uniform
 
 
 def per_event(batch: Batch, policy: _Floats) -> dict[str, _Floats]:

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -16,6 +16,9 @@ from vw_fastcb.evaluation.dsjson import with_allowed_actions, without_actions
 from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
 from vw_fastcb.evaluation.progressive import Progressive
 from vw_fastcb.evaluation.tally import Tally
+
+if TYPE_CHECKING:
+    from vw_fastcb import FastCB
 
 _Floats = NDArray[np.float64]
 
@@ -102,17 +105,29 @@ class Constant:
 class Vw:
     """A policy of VW's: it learns on the log, or it is a saved model and does not."""
 
-    def __init__(self, label: str, words: Sequence[str], take: Take, *, learns: bool, is_adf: bool) -> None:
+    def __init__(
+        self, label: str, words: Sequence[str], take: Take, *, learns: bool, is_adf: bool, model: str | None = None
+    ) -> None:
         self.label, self.learns = label, learns
         self._pass_on = take
-        self._engine = Progressive(words, as_dsjson if is_adf else _as_json, self._normal, is_adf=is_adf)
+        # VW cannot be told that a fixed action is left out, but `FastCB` can ask a saved model again.
+        self._fixed = None if is_adf else _FixedActions(model)
+        self._engine = Progressive(words, as_dsjson if is_adf else self._as_json, self._normal, is_adf=is_adf)
+
+    def _as_json(self, batch: Batch) -> bytes:
+        if batch.excluded is not None and self._fixed is not None:
+            self._fixed.load()
+        return _as_json(batch)
 
     def _normal(self, batch: Batch, numbers: _Floats) -> None:
         """VW rounds what it prints, so probabilities sum to 1 only almost."""
         sums = np.add.reduceat(numbers, batch.first[:-1])
         if not np.all(np.abs(sums - 1) < 1e-3):
             raise PolicyRefused("VW's predictions are no probabilities; expected flags with --cb_explore_adf.")
-        self._pass_on(batch, numbers / np.repeat(sums, np.diff(batch.first)))
+        policy = numbers / np.repeat(sums, np.diff(batch.first))
+        if batch.excluded is not None and self._fixed is not None:
+            self._fixed.ask_again(batch, policy)
+        self._pass_on(batch, policy)
 
     def give(self, batch: Batch) -> None:
         """Takes further events."""
@@ -125,6 +140,46 @@ class Vw:
     def close(self) -> None:
         """Ends the engine."""
         self._engine.close()
+
+
+class _FixedActions:
+    """What a saved model of fixed actions says where some of them could not be played.
+
+    Args:
+        path: The model; None where the policy learns.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._model: FastCB | None = None
+
+    def load(self) -> None:
+        """Reads the model, once."""
+        if self._model is not None:
+            return
+        why = "decisions of this log had actions excluded or retired, which VW cannot be told where actions are fixed"
+        if self._path is None:
+            raise PolicyRefused(f"{why}; expected flags with --cb_explore_adf.")
+        from vw_fastcb import FastCB  # noqa: PLC0415, constant policies need no engine
+
+        try:
+            self._model = FastCB.load(self._path)
+        except (RuntimeError, ValueError) as problem:
+            raise PolicyRefused(f"{why}; expected a model of FastCB or of the loop ({problem})") from problem
+
+    def ask_again(self, batch: Batch, policy: _Floats) -> None:
+        """Puts in what the model says of the actions that were left."""
+        from vw_fastcb.loop.dsjson import context_of  # noqa: PLC0415, who has no journal does not wait for it
+
+        assert self._model is not None
+        asked = [i for i, line in enumerate(batch.parsed) if line.excluded]
+        contexts = [context_of(msgspec.json.decode(batch.parsed[i].c)) for i in asked]
+        try:
+            pmfs = self._model.predict_proba(contexts, exclude=[batch.parsed[i].excluded or [] for i in asked])
+        except (TypeError, ValueError) as problem:
+            raise PolicyRefused(f"the model {self._path!r} cannot take this log: {problem}") from problem
+        for i, pmf in zip(asked, pmfs, strict=True):
+            policy[batch.first[i] : batch.first[i + 1]] = pmf
 
 
 def as_dsjson(batch: Batch) -> bytes:
@@ -140,11 +195,6 @@ def as_dsjson(batch: Batch) -> bytes:
 
 def _as_json(batch: Batch) -> bytes:
     """Events of fixed actions: the context alone, with a label."""
-    if batch.excluded is not None:
-        raise PolicyRefused(
-            "decisions of this log had actions excluded, which VW cannot be told where actions are fixed; expected "
-            "flags with --cb_explore_adf."
-        )
     made = []
     for line, action, reward, chance in zip(
         batch.parsed, batch.actions.tolist(), batch.rewards.tolist(), batch.probabilities.tolist(), strict=True
@@ -178,7 +228,7 @@ def policy_of(text: str, log: Log, take: Take) -> Policy:
     if kind == "model" and rest:
         _need_lines(log)
         words, is_adf = _of_model(rest)
-        return Vw(label, words, take, learns=False, is_adf=is_adf)
+        return Vw(label, words, take, learns=False, is_adf=is_adf, model=rest)
     if given.startswith("-"):
         _need_lines(log)
         words, is_adf = _of_flags(given, log)

@@ -57,7 +57,7 @@ class Progressive:
         *,
         is_adf: bool = True,
     ) -> None:
-        self._as_lines, self._take = as_lines, take
+        self._as_lines, self._take, self._is_adf = as_lines, take, is_adf
         self._ends_per_event = 2 if is_adf else 1
         self._problem: Exception | None = None
         self._waiting: queue.Queue[Batch | None] = queue.Queue(_WAITING)
@@ -140,7 +140,7 @@ class Progressive:
     def _read(self) -> None:
         try:
             for batch, text in self._batches():
-                self._take(batch, _numbers(batch, text))
+                self._take(batch, _numbers(batch, text, is_adf=self._is_adf))
             if self._process.wait() or not self._given.empty():
                 raise VwFailed(_words(self._errors))
         except Exception as problem:
@@ -178,10 +178,11 @@ def _place_of_end(text: bytearray, count: int) -> int:
     return int(np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[count - 1])
 
 
-def _numbers(batch: Batch, text: bytes) -> _Floats:
-    """What VW has said of each action (`2:0.7,0:0.3`), in the order of the log."""
+def _numbers(batch: Batch, text: bytes, *, is_adf: bool) -> _Floats:
+    """What VW has said of each action (`2:0.7,0:0.3`), in the order of the log. Fixed actions cannot be left out."""
     pairs = np.fromstring(text.translate(_AS_SPACES), sep=" ").reshape(-1, 2)
-    allowed = np.ones(batch.first[-1], dtype=bool) if batch.excluded is None else ~batch.excluded
+    is_whole = batch.excluded is None or not is_adf
+    allowed = np.ones(batch.first[-1], dtype=bool) if is_whole else ~batch.excluded  # type: ignore[operator]
     first = np.concatenate([[0], np.cumsum(allowed)])[batch.first]  # where the allowed actions of each event begin
     if len(pairs) != first[-1]:
         raise VwFailed(f"VW gave {len(pairs)} numbers for {first[-1]} actions.")

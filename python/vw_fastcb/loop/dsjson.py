@@ -25,8 +25,11 @@ _ROUNDING = 1e-3  # that logged probabilities may be off
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def line_of(decision: Record, outcome: Outcome, settings: LoopSettings) -> str:
-    """The line of a decision whose outcome is known. One that has learned nothing says `_skipLearn`."""
+def line_of(decision: Record, outcome: Outcome, settings: LoopSettings, left_out: Sequence[int] = ()) -> str:
+    """The line of a decision whose outcome is known. One that has learned nothing says `_skipLearn`.
+
+    `_excluded`, which VW ignores, has the numbers of the actions that could not be drawn, if there were any.
+    """
     body = decision.body or {}
     action, pmf = body["action"], body["pmf"]
     order = [action, *(one for one in range(len(pmf)) if one != action)]
@@ -55,6 +58,8 @@ def line_of(decision: Record, outcome: Outcome, settings: LoopSettings) -> str:
         "VWState": {"m": str(body.get("generation", "N/A"))},
         "_original_label_cost": cost,
     }
+    if left_out:
+        line["_excluded"] = list(left_out)
     return _encoded(line)
 
 
@@ -139,7 +144,7 @@ def decision_of(line: str, settings: LoopSettings) -> Logged | None:
     if not isinstance(entries, list) or not entries:
         raise ValueError("its c has no _multi; expected the actions there.")
     action, pmf = _choice(event, len(entries))
-    body: dict[str, Any] = {"context": _features(_shared(context), _CONTEXT, "the context")}
+    body: dict[str, Any] = {"context": context_of(context)}
     if settings.model.n_actions is None:
         body["action_features"] = [
             _features(_visible(_mapping(one, f"action {i}")), _ACTION, f"action {i}") for i, one in enumerate(entries)
@@ -159,6 +164,11 @@ def decision_of(line: str, settings: LoopSettings) -> Logged | None:
         value,
         bool(event.get("pdrop")),
     )
+
+
+def context_of(context: Mapping[str, Any]) -> Features:
+    """The features that all actions of an event share, as they were before `line_of` wrote them."""
+    return _features(_shared(context), _CONTEXT, "the context")
 
 
 def _choice(event: Mapping[str, Any], count: int) -> tuple[int, list[float]]:

@@ -134,7 +134,7 @@ def _write_line(file: IO[bytes], outcomes: Outcomes, outcome: Outcome) -> int:
     decision = outcomes.journal.decision(outcome.position)
     if (decision.body or {}).get("erased"):  # since this began
         return 0
-    line = line_of(decision, outcome, outcomes.settings)
+    line = line_of(decision, outcome, outcomes.settings, outcomes.left_out(decision))
     file.write(line.encode() + b"\n")
     return 1
 
@@ -196,7 +196,7 @@ def _batches(outcomes: Outcomes, kept: dict[int, Outcome]) -> Iterator[list[dict
     names = outcomes.settings.model.action_names
     for record in outcomes.journal.read(min(kept, default=1) - 1, outcomes.until):
         if record.position in kept:
-            rows.append(_row(record, kept[record.position], names))
+            rows.append(_row(record, kept[record.position], names) | {"excluded": outcomes.left_out(record) or None})
         if len(rows) == _ROWS_AT_ONCE:
             yield rows
             rows = []
@@ -216,7 +216,6 @@ def _row(record: Record, outcome: Outcome, names: Sequence[str] | None) -> dict[
         "context": None if is_erased else _json(body["context"]),
         "action_features": None if is_erased or table is None else _json(table),
         "action_ids": ids,
-        "excluded": body.get("exclude"),
         "action": action,
         "name": None if names is None else names[action],
         "probability": body["pmf"][action],

@@ -63,8 +63,12 @@ class Outcomes:
         last = journal.last()[0]
         self.until = last if until is None else min(until, last)
         self._first, self._first_settings = _first_settings(journal)
-        changes = [record.body or {} for record in journal.of_kind("settings") if record.position <= self.until]
-        self.settings = LoopSettings.from_json(changes[-1]["settings"]) if changes else self._first_settings
+        self._changes = {
+            record.position: LoopSettings.from_json((record.body or {})["settings"])
+            for record in journal.of_kind("settings")
+            if record.position <= self.until
+        }
+        self.settings = next(reversed(self._changes.values()), self._first_settings)
         self.unknown = sum(record.kind == "decision" for record in journal.read(0, self._first - 1))
         self._erased = {record.of for record in journal.of_kind("erasure") if record.position <= self.until}
         self._dead = _dead(journal, self.until)
@@ -103,6 +107,22 @@ class Outcomes:
         known at once, and that there was none only when the wait is over.
         """
         return min((outcome.position for outcome in self if outcome.kind == "pending"), default=self.until + 1) - 1
+
+    def left_out(self, decision: Record) -> list[int]:
+        """The numbers of the actions that could not be drawn: the caller excluded them, or they were retired.
+
+        They are retired by the settings that the decision was made with, which a decider may learn of late. An action
+        that had a probability was not left out, as in an imported log.
+        """
+        body = decision.body or {}
+        retired = self._settings_at(body.get("applied", decision.position - 1)).retired_numbers
+        pmf = body["pmf"]
+        return sorted({*body.get("exclude", ()), *(one for one in retired if pmf[one] == 0)})
+
+    def _settings_at(self, position: int) -> LoopSettings:
+        """Those after so many records; the first that are known where retention has dropped them."""
+        before = bisect.bisect_right(list(self._changes), position) - 1
+        return list(self._changes.values())[before] if before >= 0 else self._first_settings
 
     def _apply(self, join: Join, record: Record) -> Iterator[Outcome]:
         early = tuple(join.early.get(record.event_id or "", ()))

@@ -234,7 +234,7 @@ LAYOUT = re.compile(
     rf'\{{"_label_cost":({_NUMBER}),"_label_probability":({_NUMBER}),"_label_Action":(\d+),"_labelIndex":(\d+)'
     r'(,"_skipLearn":true)?,"o":\[.*?\],"Timestamp":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z","Version":"1",'
     rf'"EventId":"[^"]+","a":\[(.*?)\],"c":\{{.*\}},"p":\[(.*?)\],"VWState":\{{"m":"\w+"\}},'
-    rf'"_original_label_cost":{_NUMBER}\}}'
+    rf'"_original_label_cost":{_NUMBER}(?:,"_excluded":\[\d+(?:,\d+)*\])?\}}'
 )
 
 
@@ -259,6 +259,9 @@ def test_every_line_is_laid_out_for_fast_readers_and_says_what_was_learned(numbe
         assert fast["num_a"] == len(row.pmf) == len(event["c"]["_multi"])
         assert [event["p"][event["a"].index(i + 1)] for i in range(len(row.pmf))] == list(row.pmf)
         assert len(event["o"]) <= row.reward_count
+        left_out = event.get("_excluded", [])
+        assert left_out == ([] if row.excluded is None else list(row.excluded))
+        assert all(row.pmf[action] == 0 for action in left_out)
 
 
 @pytest.mark.parametrize("number", [0, 1])
