@@ -194,10 +194,10 @@ def test_a_machine_whose_clock_is_off_is_not_ready(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("url", "journal", "place", "db"),
     [
-        ("redis://localhost", "loop", "localhost:6379", 0),
         ("redis://localhost:7000/shop", "shop", "localhost:7000", 0),
         ("redis://user:secret@db.example/3/shop", "shop", "db.example:6379", 3),
-        ("redis://localhost/3", "loop", "localhost:6379", 3),
+        ("redis://localhost/3?journal=shop", "shop", "localhost:6379", 3),
+        ("redis://localhost?journal=loop", "loop", "localhost:6379", 0),
         ("rediss://db.example/shop?db=2&ssl_ca_certs=ca.pem", "shop", "db.example:6379", 2),
         ("unix:///run/redis.sock?journal=shop&fsync=everysec&patience=5s", "shop", "/run/redis.sock", 0),
     ],
@@ -226,6 +226,31 @@ def test_addresses(url, journal, place, db):
 def test_wrong_addresses_are_refused(url, said):
     with pytest.raises(ValueError, match=said):
         Loop.open(url, actions=3)
+
+
+@pytest.mark.parametrize(
+    ("url", "right"),
+    [
+        ("redis://localhost", "redis://localhost/shop"),
+        ("redis://localhost/", "redis://localhost/shop"),
+        ("redis://localhost:7000/3", "redis://localhost:7000/3/shop"),
+        ("redis://localhost/3/?patience=5s", "redis://localhost/3/shop?patience=5s"),
+        ("rediss://app:secret@db.example?fsync=everysec", "rediss://app:...@db.example/shop?fsync=everysec"),
+        ("redis://localhost/?journal=", "redis://localhost/shop"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock?journal=shop"),
+        ("unix:///run/redis.sock?db=2", "unix:///run/redis.sock?db=2&journal=shop"),
+    ],
+)
+def test_a_url_without_a_name_is_refused_and_the_right_form_is_shown(url, right):
+    """Two services without a name once shared one journal, without a word."""
+    with pytest.raises(ValueError, match="names no journal") as problem:
+        Loop.open(url, actions=3)
+    said = str(problem.value)
+    assert f"expected its name as well, such as {right}." in said
+    assert f"before 0.4 is in {right.replace('shop', 'loop')}." in said
+    assert "secret" not in said
+    if "..." not in right:
+        assert Address.parse(right).journal == "shop"
 
 
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch):

@@ -75,7 +75,12 @@ class Address:
             client |= {"host": parts.hostname or "localhost", "port": port, "ssl": parts.scheme == "rediss"}
             place = f"{client['host']}:{port}"
             db, name = _path(parts, shown)
-        name = options.get("journal", name or "loop")
+        name = options.get("journal") or name
+        if not name:
+            raise ValueError(
+                f"{shown!r} names no journal; expected its name as well, such as {_with_name(shown, 'shop')}. What a "
+                f"URL without a name has stored before 0.4 is in {_with_name(shown, 'loop')}."
+            )
         db = options.get("db", db)
         if not _NAME.fullmatch(name):
             raise ValueError(
@@ -108,6 +113,17 @@ def _path(parts: SplitResult, shown: str) -> tuple[str, str]:
     if words and words[0].isdecimal():
         return words[0], "".join(words[1:])
     return "0", "".join(words)
+
+
+def _with_name(shown: str, name: str) -> str:
+    """A URL that lacks the name of a journal, with one."""
+    place, _, query = shown.partition("?")
+    options = [one for one in query.split("&") if one and one != "journal="]
+    if place.startswith("unix:"):
+        options.append(f"journal={name}")
+    else:
+        place = f"{place.rstrip('/')}/{name}"
+    return "?".join(filter(None, (place, "&".join(options))))
 
 
 def without_password(journal: str) -> str:
