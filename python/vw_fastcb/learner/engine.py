@@ -52,10 +52,14 @@ class Engine:
         """A new model, large enough for the first rows it is to see where they tell their width."""
         learner = new_learner(settings)
         if settings.bits is None:
-            needed = learner.bits_for(rows.width(context) or 0, rows.width(action_features) or 0)
-            if bits_to_use(needed) > learner.bits:
-                learner = new_learner(settings, bits_to_use(needed))
+            bits = _bits_for(learner, context, action_features)
+            if bits > learner.bits:
+                learner = new_learner(settings, bits)
         return cls(learner, settings, new_salt(settings.seed))
+
+    def is_as_started(self, context: Any, action_features: Any) -> bool:
+        """Whether `start` with these rows would give the same: of an engine that has seen none, and draws by ids."""
+        return self.settings.bits is not None or self.learner.bits == _bits_for(self.learner, context, action_features)
 
     @classmethod
     def of_model(cls, model: Model, settings: Settings, draws: int | None) -> Engine:
@@ -181,6 +185,11 @@ class Engine:
             raise ValueError(f"{self.settings.noun} is {value!r}; expected one number.")
         costs = engine_costs(self.settings, [value], (1,))
         return np.asarray(costs[0] if self.settings.noun == "cost" else 0.0 - costs[0], dtype=np.float64)
+
+
+def _bits_for(learner: _engine.ArrayLearner, context: Any, action_features: Any) -> int:
+    """How large a new model is to be that sees these rows first."""
+    return bits_to_use(learner.bits_for(rows.width(context) or 0, rows.width(action_features) or 0))
 
 
 def draw_of(event_id: str | int, salt: bytes) -> float:

@@ -42,6 +42,7 @@ class Model:
         self.settings = settings
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
+        self._blank: Engine | None = None  # what decides before there is one
         if content:
             model = _given_anew(settings, content) if is_new else read_model(content, DEFAULTS)
             self._engine = Engine.of_model(model, settings, settings.seed)
@@ -52,7 +53,7 @@ class Model:
     ) -> Drawn:
         """Draws an action. Nothing of the decision is remembered."""
         row, table = _rows_of(context, action_features)
-        engine = self._engine or Engine.start(self.settings, row, table)
+        engine = self._engine or self._kept_blank(row, table)
         engine.check_presence(action_features)
         draw = engine.draw_of(event_id)
         made = engine.learner.decide(row, table, excluded or None, draw, remember=False)
@@ -64,7 +65,7 @@ class Model:
         engine = self._engine or Engine.start(self.settings, row, table)
         engine.check_presence(action_features)
         engine.learner.remember_one(row, table)
-        self._engine = engine
+        self._engine, self._blank = engine, None
 
     def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
         """Learns the outcome of a decision."""
@@ -74,6 +75,13 @@ class Model:
         row, table = _rows_of(context, action_features)
         self._engine.learn_one(row, table, action, value, 1.0, alone=False)
         self.events += 1
+
+    def _kept_blank(self, row: Any, table: Any) -> Engine:
+        """An engine that has learned nothing, kept while it is what these rows would begin with."""
+        if self._blank is None or not self._blank.is_as_started(row, table):
+            self._blank = None  # its memory first
+            self._blank = Engine.start(self.settings, row, table)
+        return self._blank
 
     def to_bytes(self) -> bytes:
         """The model as `FastCB.save` would write it; nothing where there is none."""

@@ -330,6 +330,8 @@ class Worker:
     def _newest_view(self) -> View:
         newest, content = self._newest_model()
         if newest is None:
+            if self._view is not None and self._view.generation == 0:
+                return self._view
             first = Learner.begin(self.journal, next(self.journal.read(0, 1)))
             return View(first.model, first.settings, 0, first.position)
         if self._view is not None and self._view.generation == newest.generation:
