@@ -20,6 +20,7 @@ from typing import Any
 
 from vw_fastcb._engine import to_json as _json
 from vw_fastcb.loop.files import new_file, sync_folder
+from vw_fastcb.loop.guard import Guard
 from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -157,14 +158,21 @@ class SqliteJournal:
         self.memory: float = float("inf")  # how long ids are remembered, in milliseconds
         self._clock = clock or now
         self._holder = f"{Process.this()}/{next(_holders)}"
+        self._is_connected = False
         self._is_staged = True  # whether an unfinished checkpoint may lie about
         self._is_holder = False  # of the lease
         self._writing, self._reading = threading.Lock(), threading.Lock()
         if not self.path.exists():
             self._create(first)
         self._is_fixed = is_read and not _can_be_written(self.path)
-        self._check_file()
-        self._connect()
+        self._check_place()
+        self._guard: Guard | None = None
+        with contextlib.ExitStack() as stack, _Explained(self.path):
+            if not self._is_fixed:
+                self._guard = Guard.of(self.path)
+                stack.enter_context(self._guard.entered())
+            self._check_file()
+            self._connect()
         self._seen = self.path.stat()
         _open_journals.add(self)
 
@@ -200,17 +208,32 @@ class SqliteJournal:
 
     def _connect(self) -> None:
         self._log_seen: int | None = None  # the log's inode, once there is one
-        with _Explained(self.path):
+        with _Explained(self.path), contextlib.ExitStack() as undo:
+            if self._guard is not None:
+                self._guard.enter()
+                undo.callback(self._guard.leave)
             self._db = _connect(self.path, self._is_fixed)
-            try:
-                self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
-                self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
-                self._reader = _connect(self.path, self._is_fixed)
-            except BaseException:
-                self._db.close()
-                raise
+            undo.callback(self._db.close)
+            self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
+            self._reader = _connect(self.path, self._is_fixed)
+            undo.callback(self._reader.close)
+            if self._guard is not None:
+                self._reader.execute("SELECT epoch FROM lease").fetchone()  # SQLite has its locks now
+                self._guard.hold_index()
+            undo.pop_all()
+        self._is_connected = True
 
     def _disconnect(self) -> None:
+        if not self._is_connected:
+            return
+        self._is_connected = False
+        if self._guard is None:
+            self._close_connections()
+        else:
+            self._guard.leave(self._close_connections)
+
+    def _close_connections(self) -> None:
         self._reader.close()
         self._db.close()
 
@@ -231,7 +254,7 @@ class SqliteJournal:
         is_fenced = False
         foreign: list[Record] = []
         self.check()
-        with self._writing, _Transaction(self._db, self.path):
+        with self._writing, self._transaction():
             self._check_log()
             ids = [one.event_id for one in drafts if one.event_id is not None]
             asked = (_HEAD_OF_ONE, ids) if len(ids) == 1 else (_HEAD, (_json(ids),))
@@ -264,13 +287,19 @@ class SqliteJournal:
         """See `Journal`."""
         if not self._writing.acquire(blocking=False):
             return False
+        has_turn = False
         try:
+            has_turn = self._guard is None or self._guard.take_turn()
+            if not has_turn:
+                return False
             self._db.execute("BEGIN IMMEDIATE")
             return position is None or _last(self._db)[0] == position
         except sqlite3.Error:  # whoever writes next says what is wrong
             return False
         finally:
             _roll_back(self._db)
+            if has_turn and self._guard is not None:
+                self._guard.end_turn()
             self._writing.release()
 
     def check(self) -> None:
@@ -387,7 +416,7 @@ class SqliteJournal:
 
     def fill(self, records: Iterable[Record]) -> None:
         """Appends records as they are, with positions and times of their own, in one commit."""
-        with self._writing, _Transaction(self._db, self.path):
+        with self._writing, self._transaction():
             position, when = _last(self._db)
             for one in records:
                 if one.position != position + 1 or one.time < when:
@@ -397,7 +426,7 @@ class SqliteJournal:
 
     def keep_model(self, sha256: str, content: bytes) -> None:
         """Stores the model that the first record refers to."""
-        with self._writing, _Transaction(self._db, self.path):
+        with self._writing, self._transaction():
             for part, start in enumerate(range(0, len(content), _MODEL_PART)):
                 row = (sha256, part, content[start : start + _MODEL_PART])
                 self._db.execute(_INSERT_MODEL, row)
@@ -413,7 +442,7 @@ class SqliteJournal:
         """Takes the lease for so many milliseconds; None where another process holds it."""
         if _is_ours(self.lease().holder):
             gc.collect()  # of a loop that was dropped without being closed nothing is left
-        with self._writing, _Transaction(self._db, self.path):
+        with self._writing, self._transaction():
             held = self._lease_of(self._db)
             if held.is_live and not by_force:
                 return None
@@ -428,7 +457,7 @@ class SqliteJournal:
 
     def release(self, lease: Lease) -> None:
         """Gives the lease back, so that no other process has to wait for it."""
-        with self._writing, _Transaction(self._db, self.path):
+        with self._writing, self._transaction():
             if self._holds(lease):
                 self._set_lease(lease.epoch, "", 0)
 
@@ -675,10 +704,19 @@ class SqliteJournal:
         log = _files(self.path)[1]
         if log.exists() and log.stat().st_size >= least:
             with self._writing, _Explained(self.path):
-                for _ in range(100):  # while somebody reads
-                    if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                for _ in range(100):  # while somebody reads or writes
+                    if self._is_log_emptied():
                         return
                     time.sleep(0.002)
+
+    def _is_log_emptied(self) -> bool:
+        if self._guard is not None and not self._guard.take_turn():
+            return False
+        try:
+            return bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+        finally:
+            if self._guard is not None:
+                self._guard.end_turn()
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -701,6 +739,9 @@ class SqliteJournal:
                     left.unlink(missing_ok=True)
 
     # Inside
+
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db, self.path, self._guard)
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
@@ -740,8 +781,7 @@ class SqliteJournal:
             db.execute(_INSERT, _row(Record(1, self._clock(), first.kind, body=first.body)))
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _check_file(self) -> None:
-        """Refuses what is not a journal of this version, without changing it."""
+    def _check_place(self) -> None:
         name = str(self.path)
         if not self.path.is_file():
             raise JournalRefused(f"{name!r} is not a regular file; expected a journal.")
@@ -749,6 +789,10 @@ class SqliteJournal:
             raise JournalRefused(f"{name!r} is empty; expected a journal. Remove it to begin a new one.")
         if not self._is_fixed and not _can_be_written(self.path):
             raise JournalRefused(f"{name!r} cannot be written to; expected a file and a folder that can.")
+
+    def _check_file(self) -> None:
+        """Refuses what is not a journal of this version, without changing it."""
+        name = str(self.path)
         with _Explained(self.path, is_opening=True), contextlib.closing(_connect(self.path, self._is_fixed)) as db:
             application = db.execute("PRAGMA application_id").fetchone()[0]
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -860,21 +904,20 @@ def _unwiped(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(_WIPED)
 
 
-def _begin(db: sqlite3.Connection) -> None:
-    """Waits for other processes in steps so small that a busy one cannot keep this one out.
+def _begin(db: sqlite3.Connection, is_late: Callable[[], bool]) -> bool:
+    """Begins to write, unless another process does.
 
-    SQLite's own grow to a tenth of a second.
+    Args:
+        db: The connection.
+        is_late: Whether to say so instead of waiting any longer.
     """
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(random.uniform(0.0001, 0.0005))
-        else:
-            return
+    try:
+        db.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as problem:
+        if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_late():
+            raise
+        return False
+    return True
 
 
 class _Explained:
@@ -902,29 +945,57 @@ def _is_full(folder: Path) -> bool:
 class _Transaction(_Explained):
     """One commit, or nothing."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, guard: Guard | None) -> None:
         super().__init__(path)
         self._db = db
+        self._guard = guard
+        self._has_turn = False
 
     def __enter__(self) -> None:
         try:
-            _begin(self._db)
+            self._wait()
         except BaseException as problem:
-            _roll_back(self._db)  # Ctrl-C may come when it has begun
+            self._give_up()  # Ctrl-C may come when it has begun
             super().__exit__(type(problem), problem, None)
             raise
+
+    def _wait(self) -> None:
+        """Waits for others in steps so small that a busy one cannot keep this one out.
+
+        SQLite's own grow to a tenth of a second.
+        """
+        end = time.monotonic() + _PATIENCE
+        while True:
+            self._has_turn = self._guard is None or self._guard.take_turn()
+            if self._has_turn and _begin(self._db, lambda: time.monotonic() > end):
+                return
+            self._end_turn()
+            if time.monotonic() > end:
+                raise LoopError(_LOCKED.format(name=str(self._path), patience=_PATIENCE))
+            time.sleep(random.uniform(0.0001, 0.0005))
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if problem is None:
             try:
                 self._db.execute("COMMIT")
             except BaseException as failure:
-                _roll_back(self._db)
+                self._give_up()
                 super().__exit__(type(failure), failure, None)
                 raise
+            self._end_turn()
         else:
-            _roll_back(self._db)
+            self._give_up()
             super().__exit__(kind, problem, trace)
+
+    def _give_up(self) -> None:
+        _roll_back(self._db)
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            if self._guard is not None:
+                self._guard.end_turn()
 
 
 def _roll_back(db: sqlite3.Connection) -> None:
@@ -933,6 +1004,7 @@ def _roll_back(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
 
 
+_LOCKED = "{name!r} was locked by another program for {patience:.0f} s; nothing was stored."
 # What SQLite's codes mean to users, where it is not that writing failed.
 _MEANINGS: dict[int, tuple[type[LoopError], str]] = {
     sqlite3.SQLITE_FULL: (JournalFull, "there is no room for the journal {name!r}; nothing was stored. Make room."),
@@ -946,7 +1018,7 @@ _MEANINGS: dict[int, tuple[type[LoopError], str]] = {
     ),
     **dict.fromkeys(
         (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
-        (LoopError, "{name!r} was locked by another program for {patience:.0f} s; nothing was stored."),
+        (LoopError, _LOCKED),
     ),
     **dict.fromkeys(
         (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
@@ -1028,6 +1100,8 @@ def _before_fork() -> None:
 
 
 def _after_fork(in_child: bool) -> None:
+    if in_child:
+        Guard.forget_all()
     for journal in _forking:
         journal.after_fork(in_child=in_child)
     _forking.clear()
