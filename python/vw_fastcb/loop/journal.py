@@ -296,8 +296,12 @@ class Journal(Protocol):
         """The join state of a checkpoint."""
         ...
 
-    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
-        """What could not be learned up to a checkpoint, the newest unless given."""
+    def dead_letters(self, generation: int | None = None, newest: int | None = None) -> list[DeadLetter]:
+        """What could not be learned up to a checkpoint, the newest unless given; only so many, the newest, if asked."""
+        ...
+
+    def dead_letter_count(self) -> int:
+        """How many there are up to the newest checkpoint, without reading them: there may be millions."""
         ...
 
     def model(self, sha256: str) -> bytes:

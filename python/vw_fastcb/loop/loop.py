@@ -463,14 +463,20 @@ class Loop:
         self._check_open()
         self._worker.tick()
 
-    def dead_letters(self) -> list[DeadLetter]:
+    def dead_letters(self, newest: int | None = None) -> list[DeadLetter]:
         """What could not be learned, and why.
+
+        Args:
+            newest: How many are wanted, the newest; all unless given.
 
         Returns:
             One for each event, in the order in which they were found.
         """
         self._check_open()
-        return self._worker.journal.dead_letters() + self._worker.new_dead_letters()
+        if newest is not None and (isinstance(newest, bool) or not isinstance(newest, int) or newest < 0):
+            raise ValueError(f"newest is {newest!r}; expected a number of dead letters, or None for all.")
+        letters = self._worker.journal.dead_letters(newest=newest) + self._worker.new_dead_letters()
+        return letters if newest is None else letters[len(letters) - min(newest, len(letters)) :]
 
     def status(self) -> Status:
         """How the loop is doing.
@@ -487,7 +493,7 @@ class Loop:
             journal.check_health()
             journal.check()
             position, time = journal.last()
-            holder, letters, size = journal.lease(), len(journal.dead_letters()), journal.size()
+            holder, letters, size = journal.lease(), journal.dead_letter_count(), journal.size()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
         except (JournalUnreachable, JournalFull) as problem:

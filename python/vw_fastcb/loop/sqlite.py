@@ -686,12 +686,21 @@ class SqliteJournal:
             rows = db.execute(query, (generation, generation))
             return [_read_json(body, f"the join state of generation {generation}") for (body,) in rows]
 
-    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
-        """What could not be learned up to a checkpoint, the newest unless given."""
-        upto = "(SELECT max(generation) FROM generation)" if generation is None else str(int(generation))
-        query = f"SELECT position, reason FROM dead_letter WHERE since <= {upto} ORDER BY since, rowid"
+    # Rows of dead letters are numbered from 1 without a gap: a checkpoint adds some at the end, and nothing drops any
+    # but with the generations at the end. So the last one's number is how many there are, in journals of 0.3, too.
+
+    def dead_letters(self, generation: int | None = None, newest: int | None = None) -> list[DeadLetter]:
+        """See `Journal`."""
+        upto = "" if generation is None else f"WHERE since <= {int(generation)} "
+        most = -1 if newest is None else newest
+        query = f"SELECT position, reason FROM dead_letter {upto}ORDER BY rowid DESC LIMIT ?"
         with self._read() as db:
-            return [DeadLetter(*row) for row in db.execute(query)]
+            return [DeadLetter(*row) for row in db.execute(query, (most,))][::-1]
+
+    def dead_letter_count(self) -> int:
+        """See `Journal`."""
+        with self._read() as db:
+            return _number(db, "SELECT max(rowid) FROM dead_letter")
 
     def model(self, sha256: str) -> bytes:
         """The bytes of a model."""

@@ -125,7 +125,7 @@ class Feed:
                 {"generation": one.generation, "position": one.position, "time": one.time, "events": one.events}
                 for one in reversed(loop.generations())
             ]
-            newest = loop.dead_letters()[: -_LETTERS - 1 : -1]
+            newest = loop.dead_letters(newest=_LETTERS)[::-1]
             letters = [{"position": one.position, "reason": one.reason[:300]} for one in newest]
         except LoopError as problem:
             return {"problem": str(problem)}

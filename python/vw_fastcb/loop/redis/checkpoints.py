@@ -168,15 +168,23 @@ class Checkpoints:
                 f"the join state of generation {generation} is damaged ({problem}). Use a backup."
             ) from problem
 
-    def dead_letters(self, generation: int | None = None) -> list[DeadLetter]:
-        """What could not be learned up to a checkpoint, the newest unless given."""
-        found = self._store.server.ask(lambda client: client.lrange(self._store.key("dead_letters"), 0, -1))
+    def dead_letters(self, generation: int | None = None, newest: int | None = None) -> list[DeadLetter]:
+        """See `Journal`."""
+        first = 0 if generation is not None or newest is None else -newest
+        if newest == 0:
+            return []
+        found = self._store.server.ask(lambda client: client.lrange(self._store.key("dead_letters"), first, -1))
         rows = [json.loads(one) for one in found]
-        return [
+        letters = [
             DeadLetter(position, reason)
             for position, since, reason in rows
             if generation is None or since <= generation
         ]
+        return letters if newest is None else letters[-newest:]
+
+    def dead_letter_count(self) -> int:
+        """See `Journal`. Redis keeps the length of a list."""
+        return int(self._store.server.ask(lambda client: client.llen(self._store.key("dead_letters"))))
 
     def model(self, sha256: str) -> bytes:
         """The bytes of a model."""

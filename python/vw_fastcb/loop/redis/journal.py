@@ -69,7 +69,7 @@ class RedisJournal:
             self.checkpoint_tasks, self.pruning_tasks = checkpoints.checkpoint_tasks, checkpoints.pruning_tasks
             self.checkpoints, self.newest_generation = checkpoints.checkpoints, checkpoints.newest_generation
             self.windows, self.dead_letters = checkpoints.windows, checkpoints.dead_letters
-            self.model = checkpoints.model
+            self.dead_letter_count, self.model = checkpoints.dead_letter_count, checkpoints.model
             self.last()
         except BaseException:
             server.close()
