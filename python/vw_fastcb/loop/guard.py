@@ -53,16 +53,16 @@ class Guard:
         with cls._choosing:
             guard = cls._all.get(key)
             if guard is None:
-                guard = cls._all[key] = cls(path, key)
+                guard = cls._all[key] = cls(key)
         return guard
 
-    def __init__(self, path: Path, key: tuple[int, int]) -> None:
-        self._path = path
+    def __init__(self, key: tuple[int, int]) -> None:
         self._key = key
         self._start()
 
     def _start(self) -> None:
         self._users = 0
+        self._path = Path()
         self._file: int | None = None
         self._index: int | None = None
         self._is_held = False
@@ -77,10 +77,15 @@ class Guard:
             guard._start()
         cls._all.clear()
 
-    def enter(self) -> None:
-        """Before SQLite opens the file: from now on nobody deletes its write-ahead log."""
+    def enter(self, path: Path) -> None:
+        """Before SQLite opens the file: from now on nobody deletes its write-ahead log.
+
+        Args:
+            path: Where it is now; it may have been renamed since it was last open.
+        """
         with self._changing:
             if self._users == 0:
+                self._path = path
                 try:
                     self._hold_file()
                 except BaseException:
@@ -113,9 +118,9 @@ class Guard:
                     self._close_handles()
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self, path: Path) -> Iterator[None]:
         """Holds the locks for a block."""
-        self.enter()
+        self.enter(path)
         try:
             yield
         finally:

@@ -170,7 +170,7 @@ class SqliteJournal:
         with contextlib.ExitStack() as stack, _Explained(self.path):
             if not self._is_fixed:
                 self._guard = Guard.of(self.path)
-                stack.enter_context(self._guard.entered())
+                stack.enter_context(self._guard.entered(self.path))
             self._check_file()
             self._connect()
         self._seen = self.path.stat()
@@ -210,7 +210,7 @@ class SqliteJournal:
         self._log_seen: int | None = None  # the log's inode, once there is one
         with _Explained(self.path), contextlib.ExitStack() as undo:
             if self._guard is not None:
-                self._guard.enter()
+                self._guard.enter(self.path)
                 undo.callback(self._guard.leave)
             self._db = _connect(self.path, self._is_fixed)
             undo.callback(self._db.close)

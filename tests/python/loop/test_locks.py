@@ -12,6 +12,7 @@ import pytest
 from loop.storm import Storm, check, files, read_all
 from loop.support import open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop.loop import journal_of
 
 _VISIT = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=False).close()"
 _STOCK = "import sys, sqlite3; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM lease').fetchall()"
@@ -69,6 +70,17 @@ def test_two_loops_of_one_process_share_the_handles_of_their_file(tmp_path):
         assert loop.status().problems == ()
         assert len(set(handles)) == 1
     check(path, {f"{who}-{number}" for who in ("first", "other") for number in range(3)})
+
+
+def test_a_journal_that_was_renamed_is_opened_where_it_is(tmp_path):
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+        journal = journal_of(loop)  # somebody may still have it
+    (tmp_path / "loop.db").rename(tmp_path / "other.db")
+    with Loop.open(tmp_path / "other.db") as loop:
+        loop.decide({}, event_id="after")
+    assert str(journal) == str(tmp_path / "loop.db")
+    check(tmp_path / "other.db", {"before", "after"})
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.slow)])
