@@ -313,6 +313,29 @@ def watch(
     raise typer.Exit(guarded("watch", lambda: run_watch(journal, port, opens=opens, as_json=as_json)))
 
 
+column = typer.Typer(no_args_is_help=True, help="The columns of a journal: their kinds.")
+
+
+@column.command("set")
+def set_column(
+    journal: Annotated[str, typer.Argument(help="A journal of the loop, which may be in use.")],
+    name: Annotated[str, typer.Argument(help="The flat name of the column, such as user.age.")],
+    kind: Annotated[str, typer.Argument(metavar="number|text", help="What its values are from now on.")],
+    of_actions: Annotated[
+        bool, typer.Option("--of-actions", help="A column of the features of actions, and not of contexts.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Set the kind of a column, where the first value of that name was of the wrong kind.
+
+    The model is kept. Servers that run take it over at once; those that only decide, with the next checkpoint.
+    """
+    from vw_fastcb.commands.column import run_set  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+
+    raise typer.Exit(guarded("column", lambda: run_set(journal, name, kind, of_actions=of_actions, as_json=as_json)))
+
+
 def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
     """Raises where logs seem to be meant, and no model was named for them."""
     looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
@@ -340,5 +363,6 @@ def register(app: typer.Typer) -> None:
     app.command("watch", help=_WATCH_HELP)(watch)
     app.command("learn", help=_LEARN_HELP)(learn)
     app.command("export", help=_EXPORT_HELP)(export)
+    app.add_typer(column, name="column")
     app.command("backup", help="Copy a journal as it is at one moment, while it is in use.")(backup)
     app.command("import", help=_IMPORT_HELP)(import_journal)

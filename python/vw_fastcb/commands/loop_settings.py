@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -35,6 +38,14 @@ _OPTIONS: dict[str, Any] = {
     ],
     "retired": Annotated[str | None, _option("Actions that are never drawn.", "NAMES")],
     "retention": Annotated[str | None, _option("How long records are kept; for ever unless given.", "TIME")],
+    "schema": Annotated[
+        Path | None,
+        _option("The columns of contexts and actions, with their kinds: a file of TOML or JSON.", "FILE"),
+    ],
+    "mismatch": Annotated[
+        Literal["leave_out", "refuse"] | None,
+        _option("A value that does not fit its column is left out of the decision, or refused."),
+    ],
     "objective": Annotated[
         Literal["loss", "reward", "both"] | None, _option("Adapt to small losses, to small rewards, or to both.")
     ],
@@ -80,6 +91,11 @@ def _as_given(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     if "actions" in given:
         given["actions"] = actions_of(given["actions"])
+    if "schema" in given:
+        try:
+            given |= read_schema(given.pop("schema"))
+        except (OSError, ValueError) as problem:
+            raise typer.BadParameter(str(problem), param_hint="--schema") from problem
     if "interactions" in given:
         given["interactions"] = _names(given["interactions"])
     if "retired" in given:
@@ -95,6 +111,25 @@ def actions_of(text: str) -> list[str] | int | None:
     if text.strip().lower() == "none":
         return None
     return int(text) if text.strip().isdecimal() else _names(text)
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """The columns that a file declares: `columns` and `action_columns`, or those of contexts alone."""
+    # Here, because `fastcb --help` must not wait for the engine's libraries.
+    from vw_fastcb.loop.columns import checked_columns  # noqa: PLC0415
+
+    text = path.read_text(encoding="utf-8")
+    is_json = path.suffix.lower() == ".json"
+    try:
+        declared = json.loads(text) if is_json else tomllib.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{path} is not {'JSON' if is_json else 'TOML'}: {problem}.") from problem
+    if not isinstance(declared, dict) or not declared:
+        raise ValueError(f'{path} declares no columns; expected names and kinds, such as age = "number".')
+    both = ("columns", "action_columns")
+    is_whole = all(name in both and isinstance(value, (dict, int)) for name, value in declared.items())
+    columns = declared if is_whole else {"columns": declared}
+    return {name: checked_columns(f"{name} in {path}", value) for name, value in columns.items()}
 
 
 def _names(text: str) -> list[str]:

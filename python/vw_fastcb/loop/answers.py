@@ -61,6 +61,9 @@ class Status:
         early: Rewards and activations that wait for their decision.
         dead_letters: Records that could not be learned.
         counts: What has become of the records up to `applied`; see `vw_fastcb.loop.Counts`.
+        left_out: How many values did not fit their column and were left out of the decision, by column; those of
+            actions have `action_features.` before their name. At most 100 columns are named; the empty name stands for
+            the others.
         bytes: The size of the journal.
         problems: Why the loop is not ready, in words; empty where it is.
         warnings: What is wrong although the loop goes on, in words.
@@ -81,6 +84,7 @@ class Status:
     bytes: int
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def ready(self) -> bool:

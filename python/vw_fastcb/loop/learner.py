@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
+from vw_fastcb.loop.columns import count_left_out
 from vw_fastcb.loop.contexts import Features
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.join import Join, Learn
@@ -62,6 +63,7 @@ class Learner:
         join: What waits for rewards.
         model: What was learned.
         dead_letters: What could not be learned, since this was last emptied.
+        left_out: How many values did not fit their column and were left out, by column; see `count_left_out`.
         updates: What the model has learned since this was last emptied; None where it was replaced.
     """
 
@@ -74,6 +76,7 @@ class Learner:
         self.join = Join(settings.join)
         self.model = model
         self.dead_letters: list[DeadLetter] = []
+        self.left_out: dict[str, int] = {}
         self.updates: list[tuple[Asked, float]] | None = None
         self._source = source
         self._is_relearning = False
@@ -86,7 +89,7 @@ class Learner:
         assert first.body is not None
         settings = LoopSettings.from_json(first.body["settings"])
         initial = first.body.get("model", "")
-        model = Model(settings.model, source.model(initial) if initial else b"", is_new=True)
+        model = Model(settings.model, source.model(initial) if initial else b"", settings.rules, is_new=True)
         learner = cls(source, settings, model, snapshots=snapshots)
         learner.position, learner.time = first.position, first.time
         learner._keep_snapshot()
@@ -101,7 +104,8 @@ class Learner:
         content = source.model(checkpoint.sha256) if checkpoint.sha256 else b""
         if sha256(content) != checkpoint.sha256:
             raise JournalRefused(f"the model of generation {checkpoint.generation} is damaged; use a backup.")
-        learner = cls(source, settings, Model(settings.model, content), snapshots=snapshots)
+        learner = cls(source, settings, Model(settings.model, content, settings.rules), snapshots=snapshots)
+        learner.left_out = dict(checkpoint.summary.get("left_out", {}))
         learner.position, learner.time = checkpoint.position, checkpoint.time
         learner.join.restore(windows, checkpoint.summary["counts"])
         learner._keep_snapshot()
@@ -148,6 +152,7 @@ class Learner:
             "open": len(self.join.windows),
             "early": sum(map(len, self.join.early.values())),
             "engine": fingerprint(),
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),  # checkpoints of 0.3 have no such word
         }
 
     # Inside
@@ -162,16 +167,17 @@ class Learner:
         self.settings, self.updates = settings, None
         since = record.body.get("relearn_from")
         if since is None:
-            self.model = self.model.with_settings(settings.model)
+            self.model = self.model.with_settings(settings.model, settings.rules)
         elif since == 0:
-            self.model = Model(settings.model)
+            self.model = Model(settings.model, rules=settings.rules)
         else:
             self.model = self._relearned(settings, since, record)
 
     def _relearned(self, settings: LoopSettings, since: int, until: Record) -> Model:
         """What a model with these settings learns from the records from a position to before another record."""
         rollbacks = [one.body or {} for one in self._source.of_kind("rollback", since - 1)]
-        again = Learner(self._source, settings, Model(settings.model), snapshots={one["position"] for one in rollbacks})
+        targets = {one["position"] for one in rollbacks}
+        again = Learner(self._source, settings, Model(settings.model, rules=settings.rules), snapshots=targets)
         again._is_relearning = True
         for record in self._source.read(since - 1, until.position - 1):
             again.apply(record)
@@ -185,7 +191,7 @@ class Learner:
             return False
         try:
             asked = _asked(record.body)
-            self.model.remember(asked.context, asked.action_features)
+            count_left_out(self.left_out, self.model.remember(asked.context, asked.action_features))
         except (ValueError, TypeError, KeyError) as problem:
             self.dead_letters.append(DeadLetter(record.position, f"the decision cannot be learned: {problem}"))
             return False
@@ -214,7 +220,7 @@ class Learner:
             content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
             if record.body["sha256"] and not content:
                 raise JournalRefused(f"generation {record.body['generation']}, to go back to, is not kept any more.")
-        self.model = Model(self.settings.model, content, is_new=True)
+        self.model = Model(self.settings.model, content, self.settings.rules, is_new=True)
         self.updates = None
 
     def _keep_snapshot(self) -> None:

@@ -18,7 +18,8 @@ from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
-from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of, shown
+from vw_fastcb.loop.columns import Declared, Fitted, warning_of
+from vw_fastcb.loop.contexts import Features, action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -97,6 +98,9 @@ class Loop:
         cost_range: tuple[float, float] = _UNSET,
         retired: Collection[str | int] = _UNSET,
         retention: Duration | None = _UNSET,
+        columns: Declared = _UNSET,
+        action_columns: Declared = _UNSET,
+        mismatch: Literal["leave_out", "refuse"] = _UNSET,
         objective: Literal["loss", "reward", "both"] = _UNSET,
         allocation: Literal["reweighted", "igw"] = _UNSET,
         gamma_scale: float | None = _UNSET,
@@ -136,6 +140,12 @@ class Loop:
             cost_range: The lowest and the highest cost.
             retired: Actions that are never drawn.
             retention: How long records are kept; None keeps them for ever.
+            columns: The columns of contexts: "number", "text" or "any" by name, or the length of a list of numbers. A
+                name that ends in `*` stands for all that begin like it. Other features are refused. Without columns,
+                the first value of a name fixes its kind.
+            action_columns: The columns of `action_features`.
+            mismatch: What happens to a value that does not fit its column. "leave_out" makes the decision without it,
+                and `status` counts it; "refuse" raises. Declared columns refuse unless you say otherwise.
             objective: This and the following, up to `vw_args`, are settings of `FastCB`.
             allocation: See `FastCB`.
             gamma_scale: See `FastCB`.
@@ -250,7 +260,8 @@ class Loop:
 
         Raises:
             Conflict: The event id was used before, with another request.
-            ValueError: Other columns or kinds than before, values that are not finite, unknown actions.
+            ValueError: Features that do not fit the columns where these refuse them, values that are not finite,
+                unknown actions.
             TypeError: Something that is not a row of features.
         """
         decision = self._answer(Decide(context, action_features, action_ids, exclude, event_id, activate))
@@ -424,6 +435,33 @@ class Loop:
         self._check_open()
         return self._worker.settings.said()
 
+    def set_column(self, name: str, kind: Literal["number", "text"], *, of_actions: bool = False) -> dict[str, Any]:
+        """Sets the kind of one column: mends a journal whose first value of that name was of the wrong kind.
+
+        The model is kept. What other values of this column have taught stays in it, and is not used any more.
+
+        Args:
+            name: The flat name of the column, such as `user.age`.
+            kind: What its values are from now on. Others are left out, or refused, as `mismatch` says.
+            of_actions: Whether it is a column of `action_features`, and not of contexts.
+
+        Returns:
+            The journal's settings from now on, as `settings` has them. A process that only decides follows them with
+            the next checkpoint.
+
+        Raises:
+            ValueError: The name or the kind is wrong.
+            Conflict: Another process has just changed the settings.
+        """
+        self._check_open()
+        current, position = current_settings(self._worker.journal)
+        wanted = current.with_column(name, kind, of_actions=of_actions)
+        if wanted != current:
+            body = {"settings": wanted.to_json(), "retention_before": current.retention}
+            self._worker.submit([Draft("settings", body=body, expected=position)])
+            self._save_if_learner()
+        return wanted.said()
+
     def erase(self, event_id: str | int) -> None:
         """Erases the features of one event for good. It is not learned if it was not yet.
 
@@ -513,9 +551,14 @@ class Loop:
             dead_letters=letters + numbers.pop("new_letters"),
             bytes=size,
             problems=tuple(problems),
-            warnings=tuple(one for one in (worker.warning, self._unrewarded(numbers["counts"])) if one is not None),
+            warnings=tuple(one for one in self._warnings(numbers) if one is not None),
             **numbers,
         )
+
+    def _warnings(self, numbers: dict[str, Any]) -> Iterator[str | None]:
+        yield self._worker.warning
+        yield self._unrewarded(numbers["counts"])
+        yield warning_of(numbers["left_out"])
 
     def _unrewarded(self, counts: dict[str, int]) -> str | None:
         """A warning where most decisions end in silence, and nothing says what that means."""
@@ -623,6 +666,12 @@ def journal_of(loop: Loop) -> Journal:
     """The journal of a loop, to be read."""
     loop._check_open()
     return loop._worker.journal
+
+
+def model_for(loop: Loop, context: Features, action_features: list[Features] | None) -> tuple[FastCB, Fitted]:
+    """The model of a loop, and what it takes of the features of a decision: values of other kinds are left out."""
+    with loop._worker.view() as view:
+        return loop.model(), view.model.fitted(context, action_features)
 
 
 def is_free(loop: Loop) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from vw_fastcb.learner.engine import Engine, read_model, with_more_actions
 from vw_fastcb.learner.engine import Model as LearnerModel
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
+from vw_fastcb.loop.columns import ColumnRules, Fitted, without_conflicts
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
+
+_T = TypeVar("_T")
 
 
 class Drawn(NamedTuple):
@@ -35,53 +39,57 @@ class Model:
     Args:
         settings: Those of the learner.
         content: The bytes of a model that is to go on.
-        is_new: Whether the settings may differ from those that the model was made with.
+        rules: What features there may be.
+        is_new: Whether the settings and rules may differ from those that the model was made with.
     """
 
-    def __init__(self, settings: Settings, content: bytes = b"", *, is_new: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, content: bytes = b"", rules: ColumnRules | None = None, *, is_new: bool = False
+    ) -> None:
         self.settings = settings
+        self.rules = rules or ColumnRules()
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
         self._blank: Engine | None = None  # what decides before there is one
         if content:
             model = _given_anew(settings, content) if is_new else read_model(content, DEFAULTS)
-            self._engine = Engine.of_model(model, settings, settings.seed)
+            self._engine = self._settled(Engine.of_model(model, settings, settings.seed))
             self.events = self._engine.learner.events
 
     def decide(
         self, context: Features, action_features: list[Features] | None, excluded: list[int], event_id: str
     ) -> Drawn:
-        """Draws an action. Nothing of the decision is remembered."""
-        row, table = _rows_of(context, action_features)
-        engine = self._engine or self._kept_blank(row, table)
-        engine.check_presence(action_features)
+        """Draws an action. Nothing of the decision is remembered. Raises where the rules refuse the features."""
+        engine, fitted = self._engine_for(context, action_features, self._kept_blank)
         draw = engine.draw_of(event_id)
-        made = engine.learner.decide(row, table, excluded or None, draw, remember=False)
+        made, _ = self._call(
+            lambda row, table: engine.learner.decide(row, table, excluded or None, draw, remember=False), engine, fitted
+        )
         return Drawn(made[0], made[2], draw)
 
-    def remember(self, context: Features, action_features: list[Features] | None) -> None:
-        """Fixes columns and their kinds by a decision of the journal. Raises where they are others than before."""
-        row, table = _rows_of(context, action_features)
-        engine = self._engine or Engine.start(self.settings, row, table)
-        engine.check_presence(action_features)
-        engine.learner.remember_one(row, table)
+    def remember(self, context: Features, action_features: list[Features] | None) -> tuple[str, ...]:
+        """Fixes columns and their kinds by a decision of the journal. Raises where they are others than before.
+
+        Returns:
+            The columns whose values are left out of the decision.
+        """
+        engine, fitted = self._engine_for(context, action_features)
+        _, fitted = self._call(engine.learner.remember_one, engine, fitted)
         self._engine, self._blank = engine, None
+        return fitted.left_out
 
     def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
         """Learns the outcome of a decision."""
         if self._engine is None:  # begun afresh since the decision was made
             self.remember(context, action_features)
-        assert self._engine is not None
-        row, table = _rows_of(context, action_features)
-        self._engine.learn_one(row, table, action, value, 1.0, alone=False)
+        engine, fitted = self._engine_for(context, action_features)
+        self._call(lambda row, table: engine.learn_one(row, table, action, value, 1.0, alone=False), engine, fitted)
         self.events += 1
 
-    def _kept_blank(self, row: Any, table: Any) -> Engine:
-        """An engine that has learned nothing, kept while it is what these rows would begin with."""
-        if self._blank is None or not self._blank.is_as_started(row, table):
-            self._blank = None  # its memory first
-            self._blank = Engine.start(self.settings, row, table)
-        return self._blank
+    def fitted(self, context: Features, action_features: list[Features] | None) -> Fitted:
+        """What counts of a decision's features, without what is left out."""
+        engine, fitted = self._engine_for(context, action_features, self._kept_blank)
+        return self._without_conflicts(engine, fitted) if self._leaves_out else fitted
 
     def to_bytes(self) -> bytes:
         """The model as `FastCB.save` would write it; nothing where there is none."""
@@ -101,9 +109,65 @@ class Model:
             for reader, (names, kinds) in zip(readers, columns, strict=True):
                 reader.set_columns(names, kinds)
 
-    def with_settings(self, settings: Settings) -> Model:
-        """The same weights under other settings that keep them."""
-        return Model(settings, self.to_bytes(), is_new=True)
+    def with_settings(self, settings: Settings, rules: ColumnRules | None = None) -> Model:
+        """The same weights under other settings and rules that keep them."""
+        return Model(settings, self.to_bytes(), rules, is_new=True)
+
+    # Inside
+
+    @property
+    def _leaves_out(self) -> bool:
+        return self.rules.contexts.leaves_out
+
+    def _engine_for(
+        self,
+        context: Features,
+        action_features: list[Features] | None,
+        start: Callable[[Features, Any], Engine] | None = None,
+    ) -> tuple[Engine, Fitted]:
+        """The engine, or what `start` gives where nothing was learned yet; and what fits the declared columns."""
+        fitted = self.rules.fit(context, action_features)
+        engine = self._engine or (start or self._started)(context, _widest(action_features))
+        engine.check_presence(action_features)
+        return engine, fitted
+
+    def _started(self, row: Features, widest: Any) -> Engine:
+        return self._settled(Engine.start(self.settings, row, widest))
+
+    def _kept_blank(self, row: Features, widest: Any) -> Engine:
+        """An engine that has learned nothing, kept while it is what these rows would begin with."""
+        if self._blank is None or not self._blank.is_as_started(row, widest):
+            self._blank = None  # its memory first
+            self._blank = self._started(row, widest)
+        return self._blank
+
+    def _call(self, use: Callable[[Any, Any], _T], engine: Engine, fitted: Fitted) -> tuple[_T, Fitted]:
+        """Hands features to the engine. Where it refuses them, once more without the values of other kinds."""
+        try:
+            return use(*_rows_of(fitted.context, fitted.action_features)), fitted
+        except ValueError:
+            again = self._without_conflicts(engine, fitted) if self._leaves_out else fitted
+            if again.left_out == fitted.left_out:
+                raise
+        return use(*_rows_of(again.context, again.action_features)), again
+
+    def _without_conflicts(self, engine: Engine, fitted: Fitted) -> Fitted:
+        """Without the values whose kind is another than the column's."""
+        (context,), left_out = without_conflicts([fitted.context], engine.learner.contexts.kinds)
+        if fitted.action_features is None:
+            return Fitted(context, None, fitted.left_out + tuple(left_out))
+        table, names = without_conflicts(fitted.action_features, engine.learner.actions.kinds)
+        left_out += [f"action_features.{name}" for name in names]
+        return Fitted(context, table, fitted.left_out + tuple(left_out))
+
+    def _settled(self, engine: Engine) -> Engine:
+        """The engine, whose columns follow the rules from now on."""
+        readers = (engine.learner.contexts, engine.learner.actions)
+        for reader, rule in zip(readers, self.rules, strict=True):
+            columns, kinds = rule.settled(reader.columns, reader.kinds)
+            if (columns, kinds) != (reader.columns, dict(reader.kinds)):
+                reader.set_columns(columns, kinds)
+        return engine
 
 
 def sha256(content: bytes) -> str:
@@ -120,6 +184,11 @@ def _given_anew(settings: Settings, content: bytes) -> LearnerModel:
         content = with_more_actions(content, settings.n_actions or 0, settings.action_names)
         model = read_model(content, DEFAULTS, flags=flags)
     return model
+
+
+def _widest(rows: list[Features] | None) -> Any:
+    """The longest list: a new engine has to be large enough for it."""
+    return None if rows is None else max(rows, key=len)
 
 
 def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:

@@ -194,9 +194,9 @@ class _Verifier:
             self._found.differ(
                 f"{where}: {one.events} events at {one.time} ms, not {learner.model.events} at {learner.time} ms."
             )
-        for name in ours:
-            if _plain(ours[name]) != said.get(name):
-                self._found.differ(f"{where}: {name} is {said.get(name)}, not {ours[name]}.")
+        for name in ours | said:
+            if _plain(ours.get(name)) != said.get(name):
+                self._found.differ(f"{where}: {name} is {said.get(name)}, not {ours.get(name)}.")
         rows = {row["position"]: row for row in self._journal.windows(one.generation)}
         if {position: _as_read(row) for position, row in learner.join.all_rows().items()} != rows:
             self._found.differ(f"{where}: the decisions that wait for rewards are others.")

@@ -15,6 +15,7 @@ from vw_fastcb.learner.engine import Engine, with_more_actions
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings, is_whole
+from vw_fastcb.loop.columns import MISMATCHES, ColumnRule, ColumnRules, Declared, checked_columns
 from vw_fastcb.loop.contexts import checked_id
 from vw_fastcb.loop.join import AGGREGATIONS, JoinSettings
 from vw_fastcb.loop.journal import SettingsDiffer
@@ -30,8 +31,14 @@ KEEPING = (
     "epsilon",
     "gamma_scale",
     "gamma_exponent",
+    "columns",
+    "action_columns",
+    "mismatch",
     *ACTIONS,
 )
+
+# What journals do not say, because those of 0.3 were so.
+_AS_BEFORE: dict[str, Any] = {"columns": None, "action_columns": None, "mismatch": "refuse"}
 
 _UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_ACTIONS = 100_000  # each decision keeps a probability of each
@@ -50,6 +57,10 @@ class LoopSettings:
         retired: The names (or numbers) of actions that are never drawn.
         retention: How long records are kept, in milliseconds; None for ever.
         longest_wait: The longest `wait` that the journal has had: windows of that time may still be open.
+        columns: The declared columns of contexts: kinds by name, or a width; None where none were declared.
+        action_columns: Those of the features of actions.
+        mismatch: What happens to a value that does not fit its column: it is left out, or refused. Journals of 0.3
+            refuse.
     """
 
     learner: Mapping[str, Any]
@@ -59,11 +70,14 @@ class LoopSettings:
     retired: tuple[str | int, ...]
     retention: int | None
     longest_wait: int = 0
+    columns: Declared = None
+    action_columns: Declared = None
+    mismatch: str = "refuse"
 
     @classmethod
     def new(cls, given: Mapping[str, Any]) -> LoopSettings:
         """Those of a new journal. What was not given has its default."""
-        start = cls({"seed": secrets.randbits(63)}, 600_000, None, "first", (), None, longest_wait=0)
+        start = cls({"seed": secrets.randbits(63)}, 600_000, None, "first", (), None, 0, mismatch="leave_out")
         made = start.changed(given)
         # A journal means what it meant when it was made, whatever a later version takes where nothing was said.
         return replace(made, learner={**made.learner, "objective": made.model.objective})
@@ -108,6 +122,29 @@ class LoopSettings:
         """Those that join rewards to decisions."""
         low, high = self.model.value_range
         return JoinSettings(self.wait, self.default, self.aggregation, low, high)  # type: ignore[arg-type]
+
+    @cached_property
+    def rules(self) -> ColumnRules:
+        """What features there may be."""
+        leaves_out = self.mismatch == "leave_out"
+        return ColumnRules(
+            ColumnRule(self.columns, leaves_out=leaves_out), ColumnRule(self.action_columns, leaves_out=leaves_out)
+        )
+
+    def with_column(self, name: Any, kind: Any, *, of_actions: bool) -> LoopSettings:
+        """These settings with another kind of one column. The other columns stay as they are."""
+        if not isinstance(kind, str) or kind not in ("number", "text"):
+            raise ValueError(f"the kind is {kind!r}; expected number or text.")
+        setting = "action_columns" if of_actions else "columns"
+        declared = getattr(self, setting)
+        if isinstance(declared, int):
+            raise ValueError(
+                f"{setting} is {declared}: lists of {declared} numbers, whose columns have no other kind; expected a "
+                "journal whose features are dictionaries."
+            )
+        columns = {name: kind, "*": "any"} if declared is None else {**declared, name: kind}
+        changed: dict[str, Any] = {setting: checked_columns(setting, columns)}
+        return replace(self, **changed)
 
     @property
     def memory(self) -> float:
@@ -154,6 +191,9 @@ class LoopSettings:
     def to_json(self) -> dict[str, Any]:
         """As the journal keeps them."""
         own = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name, value in _AS_BEFORE.items():  # a journal that does not use them is as 0.3 wrote it
+            if own[name] == value:
+                del own[name]
         return {**own, "learner": dict(self.learner), "retired": list(self.retired)}
 
     @classmethod
@@ -204,6 +244,7 @@ class LoopSettings:
             raise ValueError(f"default_{other} was given, but this is a loop of {noun}s; expected default_{noun}.")
         if f"default_{noun}" in given:
             own["default"] = _value(f"default_{noun}", given.pop(f"default_{noun}"))
+        own |= self._columns(given)
         if "aggregation" in given:
             own["aggregation"] = given.pop("aggregation")
             if own["aggregation"] not in AGGREGATIONS:
@@ -215,11 +256,29 @@ class LoopSettings:
             own["retired"] = tuple(sorted(retired, key=str))
         return own
 
+    def _columns(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The columns and what happens where they do not fit; takes them out of `given`."""
+        own: dict[str, Any] = {}
+        for name in ("columns", "action_columns"):
+            if name in given:
+                own[name] = checked_columns(name, given.pop(name))
+        is_changed = any(value != getattr(self, name) for name, value in own.items())
+        if is_changed:  # what is declared is checked at the door, unless something else is said
+            whole = {"columns": self.columns, "action_columns": self.action_columns, **own}
+            own["mismatch"] = "leave_out" if all(value is None for value in whole.values()) else "refuse"
+        if "mismatch" in given:
+            own["mismatch"] = given.pop("mismatch")
+            if own["mismatch"] not in MISMATCHES:
+                raise ValueError(f"mismatch is {own['mismatch']!r}; expected one of {', '.join(MISMATCHES)}.")
+        return own
+
     def _check(self) -> None:
         model = self.model
         low, high = model.value_range
         if self.default is not None and not low <= self.default <= high:
             raise ValueError(f"default_{self.noun} is {self.default}; expected a {self.noun} in [{low}, {high}].")
+        if model.n_actions is not None and self.action_columns is not None:
+            raise ValueError("action_columns was given, but actions are fixed and have no features; leave it out.")
         if model.n_actions is None:
             if self.retired:
                 raise ValueError("retired was given, but each decision brings its own actions; leave it out.")
@@ -234,7 +293,10 @@ def _names(model: Settings) -> list[str]:
 
 def setting_names() -> list[str]:
     """What `Loop.open` takes as settings."""
-    own = ("actions", "wait", "default_reward", "default_cost", "aggregation", "retired", "retention")
+    own = (
+        *("actions", "wait", "default_reward", "default_cost", "aggregation", "retired", "retention"),
+        *("columns", "action_columns", "mismatch"),
+    )
     return [*own, *(name for name in DEFAULTS if name not in ("n_actions", "action_names"))]
 
 

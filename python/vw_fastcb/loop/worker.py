@@ -458,7 +458,7 @@ class Worker:
                 raise Fenced("only the process that learns makes checkpoints, and this one does not.")
             if learner.position == self._saved_position:
                 return self._generation
-            events, columns, settings = learner.model.events, learner.model.columns(), learner.model.settings
+            events, columns, settings = learner.model.events, learner.model.columns(), learner.settings
             position, when, summary = learner.position, learner.time, learner.summary()
             touched, learner.join.touched = learner.join.touched, set()
             waiting = learner.join.waiting(sorted(touched))
@@ -481,7 +481,7 @@ class Worker:
                 learner.updates = self._twin = None
             raise
         # A learner that decides nothing need not be quick to answer while it saves.
-        twin = twin or (Model(settings, content) if content and self.options.decides else None)
+        twin = twin or (Model(settings.model, content, settings.rules) if content and self.options.decides else None)
         with self._state:
             self._twin = twin if learner.updates is not None else None
             self._generation, self._saved_position = one.generation, position
@@ -583,18 +583,20 @@ class Worker:
                     "open": summary["open"],
                     "early": summary["early"],
                     "counts": summary["counts"],
+                    "left_out": dict(learner.left_out),
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
             view = self._view
         if view is None:
-            return {"applied": 0, "learned": 0, **_NOTHING_YET, "new_letters": 0, "generation": 0}
+            return {"applied": 0, "learned": 0, **_NOTHING_YET, "left_out": {}, "new_letters": 0, "generation": 0}
         return {
             "applied": view.applied,
             "learned": view.model.events,
             "open": view.summary["open"],
             "early": view.summary["early"],
             "counts": view.summary["counts"],
+            "left_out": dict(view.summary.get("left_out", {})),
             "new_letters": 0,
             "generation": view.generation,
         }
@@ -634,11 +636,12 @@ class _LongRead:
 
 def _view_at(one: Checkpoint, content: bytes) -> View:
     settings = LoopSettings.from_json(one.summary["settings"])
-    return View(Model(settings.model, content), settings, one.generation, one.position, one.summary)
+    return View(Model(settings.model, content, settings.rules), settings, one.generation, one.position, one.summary)
 
 
 def _caught_up(twin: Model, updates: list[tuple[Asked, float]], columns: object) -> bytes:
     """The bytes of a model, from a twin that learns what it has learned."""
+    twin.set_columns(columns)  # it leaves out what the model has left out
     for asked, value in updates:
         twin.learn(asked.context, asked.action_features, asked.action, value)
     twin.set_columns(columns)

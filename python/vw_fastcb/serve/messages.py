@@ -123,6 +123,10 @@ class StatusAnswer(Struct, gc=False):
     bytes: Annotated[int, Meta(description="The size of the journal.")]
     problems: Annotated[list[str], Meta(description="Why the loop is not ready; empty where it is.")]
     warnings: Annotated[list[str], Meta(description="What is wrong although the loop goes on.")]
+    left_out: Annotated[
+        dict[str, int],
+        Meta(description="Values that did not fit their column and were left out of the decision, by column."),
+    ]
     ready: bool
     settings: Annotated[dict[str, Any], Meta(description="The journal's settings.")]
 

@@ -130,3 +130,11 @@ class _Journal(Collector):
                 yield CounterMetricFamily(
                     f"fastcb_journal_{name}", f"Totals of the journal, see vw_fastcb.loop.Counts: {name}.", count
                 )
+            left_out = CounterMetricFamily(
+                "fastcb_journal_left_out",
+                "Values that did not fit their column and were left out; an empty name stands for further columns.",
+                labels=["column"],
+            )
+            for column, count in status.left_out.items():
+                left_out.add_metric([column], count)
+            yield left_out

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from vw_fastcb.loop.contexts import as_engine_row, as_engine_rows
-from vw_fastcb.loop.loop import journal_of
+from vw_fastcb.loop.loop import journal_of, model_for
 from vw_fastcb.serve.endpoints import Endpoint, Service, received
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.feed import Feed
@@ -209,9 +209,9 @@ class Page:
         body = record.body or {}
         if record.kind != "decision" or "context" not in body:
             raise ApiError(404, f"record {position} is no decision, or its features were erased.")
-        table = body.get("action_features")
-        model = self._service.loop.model()
-        explained = model.explain(as_engine_row(body["context"]), None if table is None else as_engine_rows(table))
+        model, fitted = model_for(self._service.loop, body["context"], body.get("action_features"))
+        table = fitted.action_features
+        explained = model.explain(as_engine_row(fitted.context), None if table is None else as_engine_rows(table))
         largest = np.argsort(-np.abs(explained.contributions).max(axis=1, initial=0), kind="stable")
         shown, rest = largest[:_MOST_FEATURES], largest[_MOST_FEATURES:]
         features = [{"name": explained.features[i], "adds": explained.contributions[i].tolist()} for i in shown]

@@ -115,9 +115,10 @@ def test_decisions_may_bring_their_actions_with_or_without_ids(tmp_path):
         assert (missing.status, missing.error.partition(":")[0]) == (400, "actions are missing")
 
 
-def test_contexts_may_be_rows_of_numbers(news):
-    assert news.post("/decide", {"context": [1, 2.5, -3]}).status == 200
-    assert news.post("/decide", {"context": [1, 2.5]}).status == 400
+def test_contexts_may_be_rows_of_numbers(tmp_path):
+    with open_loop(tmp_path, columns=3) as loop, threaded(loop) as server:
+        assert server.post("/decide", {"context": [1, 2.5, -3]}).status == 200
+        assert server.post("/decide", {"context": [1, 2.5]}).status == 400
 
 
 def test_status_is_the_status_of_the_loop(news, loop):
@@ -212,7 +213,12 @@ def test_a_journal_that_another_process_writes_to_stops_no_other_request(news, l
     assert loop.status().counts["decisions"] == 23
 
 
-def test_a_request_that_is_refused_harms_no_other_of_its_commit(news, loop):
+def test_a_request_that_is_refused_harms_no_other_of_its_commit(tmp_path):
+    with open_loop(tmp_path, mismatch="refuse") as loop, threaded(loop) as news:
+        one_commit_with_refusals(news, loop)
+
+
+def one_commit_with_refusals(news, loop):
     def ask(number):
         context = {"age": 3} if number % 3 else {"age": "old"}
         return news.post("/decide", {"event_id": f"e{number}", "context": context}).status
