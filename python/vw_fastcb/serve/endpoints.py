@@ -17,6 +17,7 @@ from vw_fastcb.serve import metrics as prometheus
 from vw_fastcb.serve.commits import Commits
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import HEADERS, Disconnected, respond
+from vw_fastcb.serve.load import PLACE, Place
 from vw_fastcb.serve.messages import (
     ActivateRequest,
     DecideRequest,
@@ -91,34 +92,43 @@ class Service:
         """Looks at the journal, in a thread: the disk may be slow."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, look)
 
-    async def body(self, scope: Scope, receive: Receive) -> bytes:
+    async def body(self, scope: Scope, receive: Receive, most_bytes: int | None = None) -> bytes:
         """The body of a request, which has to be JSON and within bounds."""
         headers: dict[bytes, bytes] = scope[HEADERS]
+        most = self._most_bytes if most_bytes is None else most_bytes
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":
             said = kind.decode("latin-1") or "missing"
             raise ApiError(415, f"the content type is {said!a}; expected application/json.")
-        if b"expect" in headers and int(headers.get(b"content-length", b"0")) > self._most_bytes:
-            raise self._too_large()  # the client has sent nothing of it yet
-        content = await received(receive)
-        body, more = content["body"], content["more_body"]
-        if not more and len(body) <= self._most_bytes:
-            return bytes(body)
-        parts, size = [body], len(body)
-        while more and size <= _DRAINED * self._most_bytes:
+        if b"expect" in headers and int(headers.get(b"content-length", b"0")) > most:
+            raise _too_large(most)  # the client has sent nothing of it yet
+        place: Place = scope[PLACE]
+        with place.arriving():
             content = await received(receive)
-            more = content["more_body"]
-            size += len(content["body"])
-            if size <= self._most_bytes:
-                parts.append(content["body"])
-        if size > self._most_bytes:
-            raise self._too_large()
-        return b"".join(parts)
+            if not content["more_body"] and len(content["body"]) <= most:
+                place.hold(len(content["body"]))
+                return bytes(content["body"])
+            return await _rest(content, receive, place, most)
 
-    def _too_large(self) -> ApiError:
-        return ApiError(
-            413, f"the body has more than {self._most_bytes} bytes; expected fewer.", {"connection": "close"}
-        )
+
+async def _rest(content: dict[str, Any], receive: Receive, place: Place, most: int) -> bytes:
+    """A body that comes in pieces. Of one that is too large, some is read, so that its sender reads the refusal."""
+    parts, size, more = [], 0, True
+    while more and size <= _DRAINED * most:
+        more = content["more_body"]
+        size += len(content["body"])
+        if size <= most:
+            place.hold(len(content["body"]))
+            parts.append(content["body"])
+        if more:
+            content = await received(receive)
+    if size > most:
+        raise _too_large(most)
+    return b"".join(parts)
+
+
+def _too_large(most: int) -> ApiError:
+    return ApiError(413, f"the body has more than {most} bytes; expected fewer.", {"connection": "close"})
 
 
 async def received(receive: Receive) -> dict[str, Any]:

@@ -63,10 +63,14 @@ class ApiError(Exception):
         status: The status of HTTP.
         message: What was given, what was expected, what to do.
         headers: Further headers.
+        is_shed: Whether the request was refused because there was too much to do.
     """
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, headers: dict[str, str] | None = None, *, is_shed: bool = False
+    ) -> None:
         super().__init__(message)
+        self.is_shed = is_shed
         self.status = status
         self.message = _cut(message)
         self.headers = dict(headers or {})

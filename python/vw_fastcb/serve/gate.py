@@ -13,15 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vw_fastcb.serve.access_log import AccessLog
 from vw_fastcb.serve.errors import ApiError, api_error
 from vw_fastcb.serve.hosts import is_named
+from vw_fastcb.serve.load import OPEN_PATHS, PAGE, PLACE, Load, Place
 from vw_fastcb.serve.metrics import Metrics
 
-# Answered without a token: they tell nothing about the journal, and machines that ask for them have none.
-OPEN_PATHS = frozenset(("/", "/health/live", "/health/ready", "/openapi.json"))
-PAGE = "/page/"  # what the live page asks for; it has cookies, and asks for them itself
-# Answered under overload, too: who asks for them wants to know about it.
-ALWAYS_ANSWERED = frozenset(("/health/live", "/health/ready", "/metrics"))
-
 HEADERS = "vw_fastcb.headers"  # where endpoints find the headers of a request
+REFUSAL = "vw_fastcb.refusal"  # why a request has no place
+SHED = "vw_fastcb.shed"  # set in the scope of a request that was refused because there was too much to do
 
 _JSON = (b"content-type", b"application/json")
 _GONE = 499  # logged and counted for clients that did not wait
@@ -39,7 +36,7 @@ class Gate:
         metrics: What counts.
         tokens: Who knows one of these may ask. Without any, everybody may.
         names: The names under which others may ask where there is no token; any, if there are none.
-        limit: How many requests may be worked on at a time.
+        load: How much there is to do.
         access_log: Where each request is written down.
     """
 
@@ -50,14 +47,14 @@ class Gate:
         *,
         tokens: Sequence[bytes],
         names: tuple[str, ...] = (),
-        limit: int,
+        load: Load,
         access_log: AccessLog | None = None,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._tokens = list(tokens)
         self._names = names
-        self._limit = limit
+        self.load = load
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,26 +72,56 @@ class Gate:
 
         metrics = self._metrics
         metrics.in_flight += 1
+        place: Place | None = scope.get(PLACE)
         try:
             try:
-                headers = scope[HEADERS] = dict(scope["headers"])
-                self._check(scope, headers)
+                if place is None:
+                    raise scope[REFUSAL]
+                place.check()
                 await self._app(scope, receive, counted)
             except Disconnected:
                 status = _GONE
-            except asyncio.CancelledError:  # the server stops, and its grace is over
+            except asyncio.CancelledError:
                 if not status:
-                    await send_error(_stopping(), scope, counted)
+                    problem = _evicted() if place is not None and place.is_evicted else _stopping()
+                    await send_error(problem, scope, counted)
             except Exception as problem:
                 if status:  # half of an answer is on its way; the connection is closed
                     raise
-                await send_error(_as_api_error(problem), scope, counted)
+                await self._refuse(_as_api_error(problem), scope, counted)
         finally:
             metrics.in_flight -= 1
-            seconds = time.perf_counter() - start
-            metrics.observe(scope, status or 500, seconds)
-            if self._access_log is not None:
-                self._access_log.write(scope, status or 500, seconds, sent)
+            if place is not None:
+                place.release()
+            self._write_down(scope, status or 500, time.perf_counter() - start, sent)
+
+    def admit(self, scope: Scope) -> None:
+        """Gives a request its place, or the reason why it has none."""
+        headers = scope[HEADERS] = dict(scope["headers"])
+        try:
+            self._check(scope, headers)
+            scope[PLACE] = self.load.enter(scope["path"])
+        except ApiError as problem:
+            scope[REFUSAL] = problem
+
+    def refuse_unread(self, scope: Scope) -> bytes:
+        """Counts and logs a request that is refused before it is parsed. Gives the refusal."""
+        problem = self.load.overloaded()
+        body = problem.body(scope["path"])
+        self._metrics.shed.inc()
+        self._write_down(scope, problem.status, 0.0, len(body))
+        return body
+
+    async def _refuse(self, problem: ApiError, scope: Scope, send: Send) -> None:
+        if problem.is_shed:
+            self._metrics.shed.inc()
+            scope[SHED] = True
+        await send_error(problem, scope, send)
+
+    def _write_down(self, scope: Scope, status: int, seconds: float, sent: int) -> None:
+        self._metrics.observe(scope, status, seconds)
+        if self._access_log is not None:
+            self._access_log.write(scope, status, seconds, sent)
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         path = scope["path"]
@@ -111,9 +138,6 @@ class Gate:
             raise ApiError(403, "a page in a browser may only ask where a token is needed; start with --token-file.")
         elif path not in OPEN_PATHS and not is_named(headers, self._names):
             raise ApiError(403, f"the host is not one of {', '.join(self._names)}; ask under one of these.")
-        if self._metrics.in_flight > self._limit and path not in ALWAYS_ANSWERED:
-            self._metrics.shed.inc()
-            raise ApiError(503, f"{self._limit} requests are being worked on already; ask again a little later.")
 
     def _is_known(self, headers: dict[bytes, bytes]) -> bool:
         """Whether a token is right. The time that this takes depends on no token's content."""
@@ -134,6 +158,10 @@ async def send_error(problem: ApiError, scope: Scope, send: Send) -> None:
     """Sends an error."""
     headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
     await respond(send, problem.status, problem.body(scope["path"]), [_JSON, *headers])
+
+
+def _evicted() -> ApiError:
+    return ApiError(503, "the request made room for others: it did not arrive in time.", {"connection": "close"})
 
 
 def _stopping() -> ApiError:

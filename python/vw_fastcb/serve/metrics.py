@@ -79,7 +79,7 @@ class Metrics:
         requests, histogram = self._known[key]
         requests.inc()
         histogram.observe(seconds)
-        if scope["path"] == "/decide":
+        if status == 200 and scope["path"] == "/decide":
             self.decided.append(seconds)
 
     def text(self, status: Status) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 
 from vw_fastcb.serve import messages
 from vw_fastcb.serve.errors import CODES
-from vw_fastcb.serve.gate import OPEN_PATHS
+from vw_fastcb.serve.load import OPEN_PATHS
 from vw_fastcb.serve.personalizer import PREFIXES, RankRequest, RankResponse, Reward
 
 _TYPES = (

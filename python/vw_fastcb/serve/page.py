@@ -30,6 +30,7 @@ from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.feed import Feed
 from vw_fastcb.serve.gate import HEADERS, Disconnected, respond
 from vw_fastcb.serve.hosts import is_named, local_names
+from vw_fastcb.serve.load import PLACE
 from vw_fastcb.serve.messages import decoded, decoder
 from vw_fastcb.version import __version__
 
@@ -52,6 +53,7 @@ _STREAM = (
 )
 _JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _SESSION = 12 * 3600  # seconds
+_LONGEST_SESSION = 4096  # bytes of a body with a token: it comes from anybody
 _MOST_FEATURES = 25  # that an explanation lists
 
 _Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -162,7 +164,11 @@ class Page:
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A cookie for a token."""
         self._admit_change(scope)
-        given = decoded(decoder(SessionRequest), await self._service.body(scope, receive)).token.strip().encode()
+        given = (
+            decoded(decoder(SessionRequest), await self._service.body(scope, receive, _LONGEST_SESSION))
+            .token.strip()
+            .encode()
+        )
         right = [one for one in self._tokens if hmac.compare_digest(one, given)]
         if not right:
             raise ApiError(401, "this is not the token; expected the one of the server's --token-file.")
@@ -182,15 +188,13 @@ class Page:
     async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
         """News, once a second, as server-sent events."""
         self._admit(scope)
-        metrics = self._service.metrics
         async with self._feed.viewer() as messages:
             await send({"type": "http.response.start", "status": 200, "headers": list(_STREAM)})
-            metrics.in_flight -= 1  # it lasts for hours, and the limit is for those who want an answer
+            scope[PLACE].release()  # it lasts for hours, and places are for those who want an answer
             tasks = [asyncio.ensure_future(_stream(messages, send)), asyncio.ensure_future(_gone(receive))]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                metrics.in_flight += 1
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)

@@ -20,7 +20,7 @@ from types import FrameType
 
 import uvicorn
 from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from vw_fastcb.loop import Loop, LoopError
 from vw_fastcb.loop.loop import failure_of
@@ -31,6 +31,7 @@ from vw_fastcb.serve.endpoints import Service
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import Gate
 from vw_fastcb.serve.hosts import local_names
+from vw_fastcb.serve.load import Load
 from vw_fastcb.serve.metrics import Metrics
 from vw_fastcb.serve.openapi import encoded
 from vw_fastcb.serve.page import Page
@@ -58,6 +59,7 @@ class Options:
         allow_no_token: Whether an address that others can reach may go without.
         most_bytes: How long a body may be.
         most_requests: How many requests may be worked on at a time.
+        most_at_hand: How many bytes their bodies may have together; at least one body of the largest size fits.
         grace: Seconds that requests have to end when the server stops.
         bounds: Of connections.
         certificate: For TLS.
@@ -73,6 +75,7 @@ class Options:
     allow_no_token: bool = False
     most_bytes: int = 1_048_576
     most_requests: int = 256
+    most_at_hand: int = 16_777_216
     grace: float = 10.0
     bounds: Bounds = field(default_factory=Bounds)
     certificate: Path | None = None
@@ -82,7 +85,7 @@ class Options:
     is_read_only: bool = False
 
 
-def application(service: Service, options: Options) -> ASGIApp:
+def application(service: Service, options: Options) -> Gate:
     """The application: gate, routes, endpoints."""
     document = encoded(__version__, needs_token=bool(options.tokens))
     page = Page(
@@ -107,7 +110,7 @@ def application(service: Service, options: Options) -> ASGIApp:
         service.metrics,
         tokens=options.tokens,
         names=local_names(options.host),
-        limit=options.most_requests,
+        load=Load(options.most_requests, max(options.most_at_hand, options.most_bytes)),
         access_log=options.access_log,
     )
 
@@ -289,9 +292,10 @@ def serve(loop: Loop, listener: socket.socket, options: Options, stop: Stop, sta
         LoopError: The journal failed; nothing was acknowledged since.
     """
     service = Service(loop, Metrics(options.access_log), options.most_bytes)
+    gate = application(service, options)
     config = uvicorn.Config(
-        application(service, options),
-        http=connections_within(_bounds_within_reach(options.bounds)),
+        gate,
+        http=connections_within(_bounds_within_reach(options.bounds), gate),
         ws="none",
         lifespan="off",
         log_config=None,
