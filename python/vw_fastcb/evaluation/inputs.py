@@ -43,7 +43,8 @@ def check_probabilities(given: _Floats, name: str) -> None:
 def checked_range(given: tuple[float, float]) -> tuple[float, float]:
     """A range of rewards as two floats."""
     try:
-        low, high = (math.nan, math.nan) if isinstance(given, str) else (float(one) for one in given)
+        has_text = any(isinstance(one, str) for one in given)
+        low, high = (math.nan, math.nan) if has_text else (float(one) for one in given)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not (math.isfinite(high - low) and low < high):

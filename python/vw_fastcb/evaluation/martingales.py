@@ -121,8 +121,9 @@ class LowerBounds:
         self._n = n
         for name in ("sums", "squares", "bets", "gains", "paid"):
             found = as_floats(state[name], name).copy()
-            if found.shape != self._shifts.shape or not np.isfinite(found).all():
-                raise ValueError(f"{name} are {state[name]}; expected {len(self._shifts)} finite numbers.")
+            if found.shape != self._shifts.shape or not (np.isfinite(found) & (found >= 0)).all():
+                count = len(self._shifts)
+                raise ValueError(f"{name} are {state[name]}; expected {count} finite numbers, none below 0.")
             setattr(self, f"_{name}", found)
 
 
