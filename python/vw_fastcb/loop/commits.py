@@ -67,6 +67,11 @@ class SharedCommits(Generic[_Item]):
         """Whether nobody commits, or is about to."""
         return not self._awake
 
+    def waiting(self) -> list[_Item]:
+        """What came in since the last commit began."""
+        with self._mutex:
+            return [] if self._open is None else list(self._open.items)
+
     def submit(self, items: list[_Item]) -> None:
         """Returns once the items were committed."""
         caller = _Caller()

@@ -143,24 +143,37 @@ class Worker:
     def close(self) -> None:
         """Makes a last checkpoint, gives the lease back, and closes the journal."""
         self._stopping.set()
-        if self._upkeep.is_alive():
-            self._upkeep.join()
+        away: JournalUnreachable | None = None
         try:
-            with contextlib.suppress(LoopError):
+            try:
                 self.submit([_Call(self._stop_answering)])
-            if self.problem is None and self.is_learner:
-                try:
-                    self.checkpoint()
-                except Fenced:
-                    pass
-                except JournalUnreachable as problem:  # nothing is lost: whoever learns next applies the records
-                    _log.warning("closed without a last checkpoint: %s", problem)
+            except JournalUnreachable as problem:
+                away = problem
+            except LoopError:
+                pass
+            if self._upkeep.is_alive():
+                self._upkeep.join()
+            if away is None and self.problem is None and self.is_learner:
+                away = self._last_checkpoint()
+            if away is not None and self.is_learner:  # nothing is lost: whoever learns next applies the records
+                _log.warning("closed without a last checkpoint: %s", away)
         finally:
+            if away is not None:  # nobody waits for it once more; the lease runs out by itself
+                self._lease = None
             with contextlib.suppress(LoopError):
                 self.submit([_Call(self._end)])
             self.journal.close()
             with self._state:
                 self._learner = self._twin = self._view = None  # models are large, and Python lets go of a loop late
+
+    def _last_checkpoint(self) -> JournalUnreachable | None:
+        try:
+            self.checkpoint()
+        except Fenced:
+            pass
+        except JournalUnreachable as problem:
+            return problem
+        return None
 
     def _stop_answering(self) -> None:
         self._is_closing = True
@@ -182,7 +195,11 @@ class Worker:
     # Writing
 
     def submit(self, items: Sequence[_Item]) -> None:
-        """Returns once the items are durable, and, in the process that learns, their effect is in the model."""
+        """Returns once the items are durable, and, in the process that learns, their effect is in the model.
+
+        Without items it is a commit all the same, which brings the learner up to date, or raises.
+        """
+        items = items or [_Call(lambda: None)]
         with no_interrupt():
             self._commits.submit(list(items))
         for item in items:
@@ -199,6 +216,9 @@ class Worker:
 
     def _commit(self, items: list[_Item]) -> None:
         """Runs in one thread at a time."""
+        items = [item for item in items if item.problem is None]  # else they were refused while they waited
+        if not items:
+            return
         if self.problem is not None:
             _refuse(items, self.problem)
             return
@@ -218,14 +238,22 @@ class Worker:
         except LoopError as problem:
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
-            _refuse(items, problem)
+            self._refuse_all(items, problem)
             return
         try:
             self._apply(written.records, written.is_fenced)
+        except JournalUnreachable as problem:  # what was written stays; the learner is made again later
+            self._refuse_all(items, problem)
         except Exception as problem:
             self._learner = None  # half-way; the journal knows everything
             self.problem = _learning_stopped(problem)
             _refuse(items, self.problem)
+
+    def _refuse_all(self, items: list[_Item], problem: LoopError) -> None:
+        """With a server that does not answer, those who waited behind it have waited for long enough, too."""
+        if isinstance(problem, JournalUnreachable):
+            items = items + self._commits.waiting()
+        _refuse(items, problem)
 
     def _call(self, calls: list[_Call]) -> None:
         for call in calls:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import queue
 import random
 import shutil
 import signal
@@ -606,6 +607,108 @@ def test_a_server_that_hangs_is_given_up_in_time(own_server):
         finally:
             own_server.process.send_signal(signal.SIGCONT)
         loop.decide({"user": "Tom"}, event_id="x")
+
+
+class _Hangs:
+    """A loop whose server hangs. Nothing but the test asks for anything, and what is asked is counted.
+
+    Attributes:
+        writes: How many commits were tried.
+        questions: How many questions were asked; each takes as long as `patience` says.
+    """
+
+    def __init__(self, loop, own_server):
+        self.loop, self.worker, self.process = loop, loop._worker, own_server.process
+        self.writes = self.questions = 0
+        self.is_asked = threading.Event()
+        self.worker._stopping.set()
+        self.worker._upkeep.join()
+        self._write, self._ask = self.worker.journal.write, self.worker.journal._store.server.ask
+        self.worker.journal.write = self.write
+        self.worker.journal._store.server.ask = self.ask
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGSTOP)
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
+
+    def write(self, *arguments):
+        self.writes += 1
+        return self._write(*arguments)
+
+    def ask(self, question):
+        self.questions += 1
+        self.is_asked.set()
+        return self._ask(question)
+
+    def refusal_of(self, call):
+        """Why a call was refused, in a thread of its own: one that waits for ever is not to stop the tests."""
+        said = queue.SimpleQueue()
+
+        def work():
+            try:
+                said.put(call())
+            except Exception as problem:
+                said.put(problem)
+
+        threading.Thread(target=work, daemon=True).start()
+        return lambda: said.get(timeout=30)
+
+
+HANGING = {"actions": ACTIONS, "reward_range": (0, 1), "checkpoint_every": "1h", "lease": "1h"}
+
+
+def test_who_waits_behind_a_commit_that_hangs_does_not_wait_once_more(own_server):
+    """Patience is how long a caller waits: it was spent once by the commit before, and once more by its own."""
+    with Loop.open(own_server.url("shop", patience="1s"), **HANGING) as loop:
+        with _Hangs(loop, own_server) as hangs:
+            first = hangs.refusal_of(lambda: loop.decide({"user": "Tom"}, event_id="a"))
+            assert hangs.is_asked.wait(30)
+            others = [hangs.refusal_of(lambda i=i: loop.decide({"user": "Tom"}, event_id=f"b{i}")) for i in range(3)]
+            while len(loop._worker._commits.waiting()) < 3:
+                time.sleep(0.001)
+            for refusal in (first, *others):
+                assert isinstance(refusal(), JournalUnreachable)
+            assert hangs.writes == 1
+        for event in ("a", "b0", "b1", "b2", "c"):
+            loop.decide({"user": "Tom"}, event_id=event)
+        assert loop.status().counts["decisions"] == 5
+
+
+def test_after_a_checkpoint_that_hung_whoever_asks_is_refused_and_does_not_wait_for_ever(own_server):
+    with Loop.open(own_server.url("shop", patience="1s"), **HANGING) as loop:
+        play(loop, 0, 3)
+        with _Hangs(loop, own_server) as hangs:
+            assert isinstance(hangs.refusal_of(loop.checkpoint)(), JournalUnreachable)
+            for call in (lambda: loop.decide({"user": "Tom"}, event_id="x"), loop.model, lambda: loop.reward("x", 1)):
+                hangs.questions = 0
+                assert isinstance(hangs.refusal_of(call)(), JournalUnreachable)
+                assert hangs.questions == 1
+        loop.decide({"user": "Tom"}, event_id="x")
+        loop.reward("x", 1)
+        assert loop.status().learned == 4
+
+
+def test_closing_costs_patience_once_while_a_server_hangs(own_server):
+    loop = Loop.open(own_server.url("shop", patience="1s"), **HANGING)
+    play(loop, 0, 3)
+    with _Hangs(loop, own_server) as hangs:
+        assert hangs.refusal_of(loop.close)() is None
+        assert hangs.questions == 1
+    with Loop.open(own_server.url("shop")) as loop:
+        assert loop.status().learned == 3
+
+
+@pytest.mark.parametrize("patience", ["1s", "1500ms", "2s", "5s", "30s", "50s", "10min"])
+def test_tries_for_an_answer_fill_patience(folder, patience):
+    """A try that begins just before the end would take longer."""
+    with Loop.open(folder / f"loop&patience={patience}", actions=3, learn=False) as loop:
+        server = loop._worker.journal._store.server
+        tries = server.address.patience / server._client.connection_pool.connection_kwargs["socket_timeout"]
+        assert tries == pytest.approx(round(tries))
+        assert tries >= (2 if server.address.patience >= 2 else 1)
 
 
 def test_a_replica_is_not_ready_and_nobody_waits_for_it_for_ever(own_server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -22,7 +23,7 @@ from vw_fastcb.loop.redis.scripts import text_of
 _T = TypeVar("_T")
 
 _CONNECTING = 2.0  # seconds until an address that does not answer counts as unreachable
-_ANSWERING = 20.0  # seconds until an answer counts as lost
+_ANSWERING = 20.0  # seconds until an answer counts as lost, at most
 _OPENING = 1.0  # seconds that a new loop waits for a server that refuses connections
 _LONGEST_PAUSE = 0.25  # seconds between two tries
 _LOOKS_APART = 10.0  # seconds between two looks at how durable the server is
@@ -46,6 +47,12 @@ def _library() -> Any:
     return redis
 
 
+def _timeout(patience: float) -> float:
+    """Seconds until an answer counts as lost. Whole tries fill `patience`: the last one does not go beyond it."""
+    tries = max(math.ceil(patience / _ANSWERING), 2 if patience >= 2 else 1)
+    return max(1.0, patience / tries)
+
+
 class Server:
     """Asks a server, and asks again while it restarts.
 
@@ -59,7 +66,7 @@ class Server:
         self._errors = redis.exceptions
         retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # we do it, and know what may be repeated
         common = {**address.client, "socket_connect_timeout": _CONNECTING, "socket_keepalive": True, "retry": retry}
-        self._client = redis.Redis(**common, socket_timeout=min(_ANSWERING, max(1.0, address.patience / 2)))
+        self._client = redis.Redis(**common, socket_timeout=_timeout(address.patience))
         self._impatient = redis.Redis(**common, socket_timeout=_CONNECTING)  # for those who ask how it is
         self._scripts: dict[str, Any] = {}
         self._lost_at: float | None = None  # since when it does not answer
