@@ -408,8 +408,7 @@ private:
     const auto result = std::from_chars(text.data(), text.data() + text.size(), whole);
     constexpr uint32_t TOO_LARGE = std::numeric_limits<uint32_t>::max();  // VW's mark of "none"
     if (result.ec == std::errc() && result.ptr == text.data() + text.size() && whole < TOO_LARGE) { return whole; }
-    double value = -1.;  // it may be written as 1.0 or 1e0
-    std::from_chars(text.data(), text.data() + text.size(), value);
+    const double value = number_in<double>(text).value_or(-1.);  // it may be written as 1.0 or 1e0
     if (value >= 0. && value < TOO_LARGE && value == std::floor(value)) { return static_cast<uint32_t>(value); }
     refuse(fmt::format("action {} in {} is unknown. Actions are whole numbers.", std::string(text), std::string(name)));
   }

@@ -2,6 +2,7 @@
 
 #include "bad_event.h"
 #include "numbers.h"
+#include "text_values.h"
 
 #include "vw/common/text_utils.h"
 #include "vw/core/ccb_label.h"
@@ -45,6 +46,18 @@ float number_of(VW::string_view token, VW::string_view label, const char* what, 
         fmt::format("{} {} in the label {} is not a number. Give {}.", what, quoted(token), quoted(label), expected));
   }
   return *value;
+}
+
+// The same for a number that VW reads once more.
+float number_for_vw(VW::string_view token, VW::string_view label, const char* what, const char* expected)
+{
+  const auto value = number_of(token, label, what, expected);
+  const auto problem = misreading_of(token, value);
+  if (!problem.empty())
+  {
+    refuse(fmt::format("{} {} in the label {}: {}", what, quoted(token), quoted(label), problem));
+  }
+  return value;
 }
 
 bool is_small_number(VW::string_view token)
@@ -110,7 +123,7 @@ VW::cb_class parse_entry(VW::string_view word, std::vector<VW::string_view>& tok
 
 void check_finite(VW::string_view token, VW::string_view label, const char* what)
 {
-  if (!std::isfinite(number_of(token, label, what, "a finite number")))
+  if (!std::isfinite(number_for_vw(token, label, what, "a finite number")))
   {
     refuse(fmt::format(
         "{} {} in the label {} is not a finite number. Give a finite one.", what, quoted(token), quoted(label)));
@@ -119,7 +132,7 @@ void check_finite(VW::string_view token, VW::string_view label, const char* what
 
 void check_probability(VW::string_view token, VW::string_view label)
 {
-  const float value = number_of(token, label, "probability", "one in (0, 1]");
+  const float value = number_for_vw(token, label, "probability", "one in (0, 1]");
   if (!(value >= 0.f && value <= 1.f))
   {
     refuse(fmt::format(

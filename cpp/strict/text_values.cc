@@ -1,10 +1,14 @@
 #include "text_values.h"
 
 #include "bad_event.h"
+#include "numbers.h"
+
+#include "vw/core/parse_primitives.h"
 
 #include "fmt/format.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -65,10 +69,16 @@ void check_exponent_at(VW::string_view features, size_t e)
   if (!digits.empty() && digits[0] == '+') { digits.remove_prefix(1); }
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   constexpr int LARGEST = 80;  // with the decimals, of which VW counts up to 35
-  if (read.ec == std::errc() && read.ptr == digits.data() + digits.size() && std::abs(exponent) <= LARGEST) { return; }
-  refuse(
-      fmt::format("the value {} has an exponent that VW cannot read. Give a number that fits single precision, or 0.",
-          quoted(features.substr(first, last - first))));
+  const auto text = features.substr(first, last - first);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || std::abs(exponent) > LARGEST)
+  {
+    refuse(
+        fmt::format("the value {} has an exponent that VW cannot read. Give a number that fits single precision, or 0.",
+            quoted(text)));
+  }
+  const auto value = number_in(text);
+  const auto problem = value ? misreading_of(text, *value) : "";
+  if (!problem.empty()) { refuse(fmt::format("the value {}: {}", quoted(text), problem)); }
 }
 
 // A colon without a digit after it, and an e after a digit, need a closer look.
@@ -99,6 +109,17 @@ uint32_t suspects(const char* at)
 }
 #endif
 }  // namespace
+
+std::string misreading_of(VW::string_view text, float value)
+{
+  constexpr float TOLERANCE = 1e-4f;  // VW rounds after each digit
+  constexpr float NOTHING = 1e-30f;
+  if (!std::isfinite(value)) { return ""; }
+  size_t end = 0;
+  const float read = VW::details::parse_float(text.data(), end, text.data() + text.size());
+  if (std::fabs(read - value) <= TOLERANCE * std::fabs(value) + NOTHING) { return ""; }
+  return fmt::format("VW would read {} as {}. Write it with fewer digits: {}.", std::string(text), read, value);
+}
 
 void check_text_values(VW::string_view features)
 {
