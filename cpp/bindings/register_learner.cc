@@ -198,7 +198,9 @@ void learn(shared_learner& self, const encoded_rows& contexts, const encoded_row
   self.locked(
       [&](array_learner& learner)
       {
-        for (size_t i = 0; i < events.contexts.rows(); ++i)
+        const auto count = events.contexts.rows();
+        for (size_t i = 0; i < count; ++i) { learner.check_products(events.contexts, events.actions, i); }
+        for (size_t i = 0; i < count; ++i)
         {
           learner.learn(events.contexts, events.actions, i, static_cast<uint32_t>(action[i]), cost[i], weight[i]);
         }

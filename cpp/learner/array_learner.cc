@@ -7,6 +7,7 @@
 #include "reduction/oracle.h"
 #include "strict/bad_event.h"
 #include "strict/numbers.h"
+#include "strict/products.h"
 
 #include "vw/common/vw_exception.h"
 #include "vw/config/cli_options_serializer.h"
@@ -97,6 +98,7 @@ array_learner::array_learner(const std::vector<std::string>& arguments, const st
     : _all(make_workspace(arguments, model))
     , _oracle(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
+    , _multiplies(false)
     , _scores_spans(false)
     , _scores_before_learning(!is_plain_regressor(*_all))
     // With a holdout set, setting up an example counts it. Merging shared features changes an example by rounding.
@@ -107,6 +109,7 @@ array_learner::array_learner(const std::vector<std::string>& arguments, const st
     , _nothing(*_all, CONTEXT)
 {
   _oracle = &VW::reductions::fastcb_oracle(*_all->l);
+  _multiplies = has_interactions() && _oracle->newton() == nullptr;
   _scores_spans = _fixed_actions == 0 && keeps_features(*_all) && _oracle->can_score_spans();
   const auto no_features = feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr);
   _nothing.fill(no_features, 0, 1.f);
@@ -149,6 +152,31 @@ double array_learner::weights_for(double context_features, double action_feature
 }
 
 bool array_learner::has_interactions() const { return !_all->feature_tweaks_config.interactions.empty(); }
+
+void array_learner::check_products(const feature_rows& contexts, const action_sets& actions, size_t row) const
+{
+  if (!_multiplies) { return; }
+  const auto add = [](largest_values& values, char name_space, const feature_rows& rows, size_t at)
+  { rows.for_each(at, [&](uint64_t, float value) { values.add(static_cast<unsigned char>(name_space), value); }); };
+  largest_values of_context;
+  add(of_context, CONTEXT, contexts, row);
+  if (_fixed_actions > 0)
+  {
+    of_context.check(*_all);
+    return;
+  }
+  auto of_all = of_context;
+  const auto first = actions.begin(row);
+  const auto end = first + actions.count(row);
+  for (size_t at = first; at < end; ++at) { add(of_all, ACTION, actions.features, at); }
+  if (of_all.can_be_multiplied(*_all)) { return; }
+  for (size_t at = first; at < end; ++at)
+  {
+    auto of_action = of_context;
+    add(of_action, ACTION, actions.features, at);
+    of_action.check(*_all);
+  }
+}
 
 // What is thrown may leave examples half changed.
 template <typename Work>
@@ -312,6 +340,7 @@ bool array_learner::reads_all_actions() const
 void array_learner::predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf,
     double* predictions, const uint8_t* excluded)
 {
+  check_products(contexts, actions, row);
   score(contexts, actions, row);
   if (excluded != nullptr) { to_pmf_without(excluded, pmf, predictions); }
   else { to_pmf(pmf, predictions); }
@@ -340,6 +369,7 @@ void array_learner::learn(
 {
   const auto count = actions_of(actions, row);
   if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
+  check_products(contexts, actions, row);
   if (_scores_before_learning) { score(contexts, actions, row); }
   update(contexts, actions, row, action, cost, weight);
 }

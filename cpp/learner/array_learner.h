@@ -80,6 +80,10 @@ public:
   std::vector<std::vector<explained_term>> explain(
       const feature_rows& contexts, const action_sets& actions, size_t row);
 
+  // Refuses event `row` if VW's regressor would make a product of its features that is not finite. All others do so
+  // first.
+  void check_products(const feature_rows& contexts, const action_sets& actions, size_t row) const;
+
   // One step on what was observed. Throws for a bad event, and the model is as it was.
   void learn(
       const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost, float weight);
@@ -145,6 +149,7 @@ private:
   std::shared_ptr<VW::workspace> _all;
   oracle* _oracle;
   uint32_t _fixed_actions;
+  bool _multiplies;  // features as VW does
   bool _scores_spans;
   bool _scores_before_learning;
   bool _reuses_examples;

@@ -3,6 +3,7 @@
 #include "classes.h"
 #include "features.h"
 #include "labels.h"
+#include "products.h"
 #include "slots.h"
 
 #include "vw/core/example.h"
@@ -29,6 +30,7 @@ void event_rules::check(const VW::multi_ex& lines, bool will_learn) const
       break;
   }
   check_features(lines);
+  if (_multiplies != nullptr) { check_products(*_multiplies, lines, _labels != VW::label_type_t::CB); }
 }
 
 void event_rules::check(const VW::example& line, bool /* will_learn */) const
@@ -48,5 +50,6 @@ void event_rules::check(const VW::example& line, bool /* will_learn */) const
       break;
   }
   check_features(line);
+  if (_multiplies != nullptr) { check_products(*_multiplies, line); }
 }
 }  // namespace vw_fastcb

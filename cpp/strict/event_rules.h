@@ -17,11 +17,14 @@ class event_rules
 public:
   // `labels` is the label type of the events as the user gives them; `fixed_actions` is the K of --cb_explore K, or 0.
   // `classes` is for --cbify.
-  event_rules(VW::label_type_t labels, uint32_t fixed_actions, cost_range range, class_rules classes)
+  // Where the regressor multiplies features as VW does, `multiplies` is its workspace; else null.
+  event_rules(VW::label_type_t labels, uint32_t fixed_actions, cost_range range, class_rules classes,
+      const VW::workspace* multiplies)
       : _labels(labels)
       , _fixed_actions(fixed_actions)
       , _range(range)
       , _classes(classes)
+      , _multiplies(multiplies)
   {
   }
 
@@ -37,5 +40,6 @@ private:
   uint32_t _fixed_actions;
   cost_range _range;
   class_rules _classes;
+  const VW::workspace* _multiplies;
 };
 }  // namespace vw_fastcb

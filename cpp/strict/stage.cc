@@ -189,8 +189,9 @@ std::shared_ptr<learner> VW::reductions::fastcb_strict_setup(VW::setup_base_i& s
   }
   const bool skips = options.get_typed_option<std::string>("fastcb_bad_events").value() == "skip";
   auto& all = *stack_builder.get_all_pointer();
-  auto data = VW::make_unique<stage>(
-      stage{&all, vw_fastcb::event_rules(labels, actions, range, classes), skips, base.get(), nullptr});
+  const bool multiplies = options.get_typed_option<std::string>("fastcb_oracle").value() == "gd";
+  const vw_fastcb::event_rules rules(labels, actions, range, classes, multiplies ? &all : nullptr);
+  auto data = VW::make_unique<stage>(stage{&all, rules, skips, base.get(), nullptr});
 
   const auto name = stack_builder.get_setupfn_name(fastcb_strict_setup);
   return base->is_multiline() ? make_stage<VW::multi_ex>(std::move(data), std::move(base), name)
