@@ -24,6 +24,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <new>
 
 namespace vw_fastcb
 {
@@ -171,6 +172,11 @@ int run_command_line(const std::vector<std::string>& arguments)
   catch (const bad_event& e)
   {
     std::cerr << "vw-fastcb: " << e.what() << '\n';  // VW logs to stdout, where predictions may go
+  }
+  catch (const std::bad_alloc&)
+  {
+    std::cerr << "vw-fastcb: there is no more memory, and nothing was saved. Give the process more, or use a smaller "
+                 "-b or shorter events.\n";
   }
   catch (const std::exception& e)
   {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 
 namespace vw_fastcb
 {
@@ -44,6 +45,13 @@ std::string problem_with_json(const std::string& text)
   return "VW cannot read its JSON after character " + place + ": " + reason + ". Correct the value there";
 }
 
+// VW's arrays of features throw an exception of VW's own where there is no more memory.
+bool is_lack_of_memory(const std::exception& thrown)
+{
+  return dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ||
+         std::strstr(thrown.what(), "out of memory?") != nullptr;
+}
+
 bool continues_a_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 }  // namespace
 
@@ -52,7 +60,9 @@ void refuse(const std::string& problem) { throw bad_event("bad event: " + proble
 std::string as_problem(const std::exception& thrown)
 {
   std::string text = thrown.what();
-  if (dynamic_cast<const bad_event*>(&thrown) != nullptr) { return text; }
+  const bool is_ours = dynamic_cast<const bad_event*>(&thrown) != nullptr;  // it may quote anything
+  if (!is_ours && is_lack_of_memory(thrown)) { throw std::bad_alloc(); }
+  if (is_ours) { return text; }
   // VW's text parser appends its own count of events, and the whole line.
   text.resize(std::min(text.size(), text.find("in Example #")));
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '.')) { text.pop_back(); }
