@@ -269,7 +269,7 @@ bool event_reader::for_each_line_of_an_event(VW::io_buf& input, OnLine on_line)
     }
     if (!begun && length > 0)
     {
-      ++_event;
+      begin_event();
       _first_line = _line;
     }
     begun = true;
@@ -296,7 +296,7 @@ bool event_reader::read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex
     if (!_lines.next(input, line, length)) { return false; }
     ++_line;
     if (is_blank(VW::string_view(line, length))) { continue; }
-    ++_event;
+    begin_event();
     _first_line = _last_line = _line;
     line[length] = '\0';  // the place of the newline
     try
@@ -329,9 +329,31 @@ bool event_reader::add_json(VW::workspace& all, char* line, size_t length, VW::m
 
 bool event_reader::read_other(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples)
 {
-  ++_event;
+  begin_event();
   if (_others == nullptr) { return _read_other(&all, input, examples) > 0; }
   return _others->next(all, input, examples);
+}
+
+void event_reader::begin_event()
+{
+  ++_event;
+  _has_begun.store(true, std::memory_order_relaxed);
+}
+
+bool event_reader::remember_refusal(const VW::example* line)
+{
+  const std::lock_guard<std::mutex> lock(_refusing);
+  _any_refused = true;
+  return _refused.insert(line).second;
+}
+
+bool event_reader::forget_refusal(const VW::example* line)
+{
+  if (!_any_refused) { return false; }
+  const std::lock_guard<std::mutex> lock(_refusing);
+  const bool known = _refused.erase(line) > 0;
+  _any_refused = !_refused.empty();
+  return known;
 }
 
 void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples) const

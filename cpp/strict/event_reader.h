@@ -12,8 +12,10 @@
 #include "vw/core/multi_ex.h"
 #include "vw/core/vw_fwd.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -42,13 +44,14 @@ public:
   // same input (--args), only one of them reads it.
   bool has_checked(const VW::workspace& all) const
   {
-    return all.runtime_config.vw_is_main && _format != format::other && _event > 0;
+    return all.runtime_config.vw_is_main && _format != format::other && _has_begun;
   }
 
   // Keeps track of the lines of events that were refused after reading and that a caller still holds. When the caller
-  // finishes them, nothing is counted or printed. Both return whether that changed anything.
-  bool remember_refusal(const VW::example* line) { return _refused.insert(line).second; }
-  bool forget_refusal(const VW::example* line) { return !_refused.empty() && _refused.erase(line) > 0; }
+  // finishes them, nothing is counted or printed. Both return whether that changed anything. The learner calls them,
+  // and so does whoever reads, perhaps in another thread.
+  bool remember_refusal(const VW::example* line);
+  bool forget_refusal(const VW::example* line);
 
   // Reports on stderr how many events were skipped, and on which lines. Throws if all of them were.
   void report() const;
@@ -68,6 +71,7 @@ private:
   bool read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples);
   bool read_other(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples);
 
+  void begin_event();
   // False at the end of the input.
   template <typename OnLine>
   bool for_each_line_of_an_event(VW::io_buf& input, OnLine on_line);
@@ -90,12 +94,15 @@ private:
 
   line_source _lines;
   size_t _line = 0;        // read so far
-  size_t _event = 0;       // begun so far
+  size_t _event = 0;       // begun so far; like all of these, for the thread that reads
   size_t _first_line = 0;  // of the current event
   size_t _last_line = 0;
   size_t _num_skipped = 0;
   std::vector<std::pair<size_t, size_t>> _skipped;  // the first and last lines of runs of them
+  std::atomic<bool> _has_begun{false};              // whether there was an event, for the learner
+  std::mutex _refusing;                             // held for what follows
   std::unordered_set<const VW::example*> _refused;
+  std::atomic<bool> _any_refused{false};  // nearly always not, and then nobody waits
 };
 
 // Reads one line of text, strictly if the workspace uses FastCB.
