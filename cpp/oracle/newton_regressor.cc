@@ -176,6 +176,32 @@ void newton_regressor::read(VW::example& ec, bool admits)
     if (columns[i] != newton_block::NOT_HERE) { row[columns[i]] += double{values[i]}; }
     else { _rest.push_back({_keys[i], values[i]}); }
   }
+  if (_sums_repeated) { sum_repeated_features(); }
+}
+
+// Each stays where it is first. The columns of the block add up by themselves.
+void newton_regressor::sum_repeated_features()
+{
+  size_t room = 2;
+  while (room < 2 * _rest.size()) { room *= 2; }
+  _places.assign(room, 0);
+  constexpr uint64_t SPREAD = 0x9e3779b97f4a7c15;  // neighbours go far apart
+  size_t kept = 0;
+  for (size_t i = 0; i < _rest.size(); ++i)
+  {
+    const feature next = _rest[i];
+    size_t at = ((next.key * SPREAD) >> 32) & (room - 1);
+    while (_places[at] != 0 && _rest[_places[at] - 1].key != next.key) { at = (at + 1) & (room - 1); }
+    if (_places[at] == 0)
+    {
+      _rest[kept] = next;
+      _places[at] = ++kept;
+      continue;
+    }
+    auto& value = _rest[_places[at] - 1].value;
+    value = finite(double{value} + next.value);
+  }
+  _rest.resize(kept);
 }
 
 // VW's constant is the intercept.
@@ -193,6 +219,7 @@ void newton_regressor::set_bytes(const std::string& bytes)
 
 void newton_regressor::continue_from(const newton_regressor& other)
 {
+  _weights_of_rest = other._weights_of_rest;
   _block = other._block;
   _block.multiply_keys(_all->reduction_state.total_feature_width, other._all->reduction_state.total_feature_width);
   _recent_keys.clear();
@@ -285,6 +312,7 @@ void newton_regressor::merge(const std::vector<const newton_regressor*>& models)
   std::vector<const newton_block*> blocks;
   for (const auto* model : models) { blocks.push_back(&model->_block); }
   if (blocks.empty()) { return; }
+  _weights_of_rest.reset();
   _base = models.front()->_base;
   _block = newton_merger::merged(blocks, _base ? &*_base : nullptr);
   _recent_keys.clear();
@@ -292,6 +320,7 @@ void newton_regressor::merge(const std::vector<const newton_regressor*>& models)
 
 void newton_regressor::subtract(const newton_regressor& model, const newton_regressor& base)
 {
+  _weights_of_rest.reset();
   _block = model._block;
   _base = base._block;
   _recent_keys.clear();
@@ -305,8 +334,22 @@ void newton_regressor::add(const newton_regressor& base, const newton_regressor&
         "with --fastcb_oracle newton a difference of models can be added only to the model that it was taken from, in "
         "the same process. Give vw_fastcb.merge_models the base and the models instead.");
   }
+  _weights_of_rest.reset();
   _block = difference._block;
   _recent_keys.clear();
+}
+
+size_t newton_regressor::weights_of_rest()
+{
+  if (_weights_of_rest) { return *_weights_of_rest; }
+  const auto& table = _all->weights.dense_weights;
+  size_t count = 0;
+  for (uint64_t at = 0; table.stride() > LARGEST && at <= table.mask(); at += table.stride())
+  {
+    if (table.data()[at + LARGEST] > 0.f) { ++count; }
+  }
+  _weights_of_rest = count;
+  return count;
 }
 
 double newton_regressor::rest_of_score(size_t slot, size_t step) const
@@ -325,6 +368,7 @@ double newton_regressor::rest_of_variance(size_t slot, size_t step)
     const float size = std::fabs(feature.value);
     if (size > numbers[LARGEST])
     {
+      if (numbers[LARGEST] == 0.f && _weights_of_rest) { ++*_weights_of_rest; }
       const double ratio = double{numbers[LARGEST]} / size;
       numbers[EVIDENCE] = static_cast<float>(numbers[EVIDENCE] * ratio * ratio);
       numbers[LARGEST] = size;

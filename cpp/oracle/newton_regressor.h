@@ -54,6 +54,14 @@ public:
   void show_weights(size_t step);
   void hide_weights();
 
+  // Whether features outside the block that an example has twice are one, with the sum of their values. Until version
+  // 0.3 they were two.
+  void sum_repeated(bool sums) { _sums_repeated = sums; }
+
+  // How many weights there are outside the block.
+  size_t weights_of_rest();
+  void set_weights_of_rest(size_t count) { _weights_of_rest = count; }
+
   // Takes over what another one knows, whose workspace may have room for fewer slots.
   void continue_from(const newton_regressor& other);
 
@@ -80,6 +88,7 @@ private:
   void find_features(VW::example& ec);
   void add_products(VW::example& ec);
   void find_columns(bool admits);
+  void sum_repeated_features();
   void see_and_standardise(VW::example& ec, bool just_now = false);
   void step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome);
   static void add_feature(newton_regressor& self, float value, uint64_t index);
@@ -91,6 +100,8 @@ private:
   void rest_of_step(size_t slot, size_t step, double by, double evidence);
 
   VW::workspace* _all;
+  bool _sums_repeated = true;
+  std::optional<size_t> _weights_of_rest = 0;  // none where they must be counted
   newton_block _block;
   std::optional<newton_block> _base;  // of a difference
   moments _event;
@@ -100,6 +111,7 @@ private:
   std::vector<double> _row;
   std::vector<double> _raw_row;  // of the example that was scored last
   std::vector<feature> _rest;
+  std::vector<size_t> _places;  // where in _rest a key is, plus one, by its hash
   // Where the features of the example before went: the next one often has the same.
   std::vector<uint64_t> _recent_keys;
   std::vector<size_t> _recent_columns;

@@ -7,6 +7,7 @@
 
 #include "vw/common/vw_exception.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -19,12 +20,19 @@ struct merging
   static const oracle& of(const Data& data) { return oracle_of(const_cast<Data&>(data)); }
   static uint64_t events(const Data& data) { return of(data).events(); }
 
+  // The oldest there is.
+  static void keep_arithmetic(const Data& from, Data& to)
+  {
+    oracle_of(to).set_arithmetic(std::min(of(from).arithmetic(), of(to).arithmetic()));
+  }
+
   static void merge(const std::vector<float>&, const std::vector<const Data*>& models, Data& merged)
   {
     uint64_t sum = 0;
     double losses = 0.;
     for (const auto* model : models)
     {
+      keep_arithmetic(*model, merged);
       sum += events(*model);
       losses += of(*model).loss();
     }
@@ -40,6 +48,8 @@ struct merging
   }
   static void add(const Data& base, const Data& delta, Data& sum)
   {
+    keep_arithmetic(base, sum);
+    keep_arithmetic(delta, sum);
     if (auto* newton = oracle_of(sum).newton()) { newton->add(*of(base).newton(), *of(delta).newton()); }
     oracle_of(sum).set_events(events(base) + events(delta));
     oracle_of(sum).set_loss(of(base).loss() + of(delta).loss());
@@ -52,6 +62,8 @@ struct merging
       THROW("the base model has learned " << events(base) << " events, and a model built on it only " << events(model)
                                           << ". Give the base model that the others started from.");
     }
+    keep_arithmetic(model, delta);
+    keep_arithmetic(base, delta);
     if (auto* newton = oracle_of(delta).newton()) { newton->subtract(*of(model).newton(), *of(base).newton()); }
     oracle_of(delta).set_events(events(model) - events(base));
     oracle_of(delta).set_loss(of(model).loss() - of(base).loss());

@@ -26,10 +26,12 @@ namespace
 // What every block begins with: these six letters, the version of its format in two digits, and since format 3 the
 // version of the package that wrote it. Later formats keep to this, so that earlier packages can say what they found.
 // Since format 4 a note follows the block, in format 5 what the second-order oracle knows, and in format 6 the loss so
-// far. A model is written in the earliest format that has what it needs, which earlier packages read.
+// far. Format 7 says which arithmetic the model has, and whether there is a loss. A model is written in the earliest
+// format that has what it needs, which earlier packages read.
 constexpr const char* MAGIC = "fastcb";
 constexpr size_t MAGIC_LENGTH = 6;
-constexpr int FORMAT = 6;
+constexpr int FORMAT = 7;
+constexpr int FORMAT_WITHOUT_ARITHMETIC = 6;
 constexpr int FORMAT_WITHOUT_LOSS = 5;
 constexpr int FORMAT_WITHOUT_ORACLE = 4;
 constexpr int FORMAT_WITHOUT_NOTE = 3;
@@ -50,6 +52,16 @@ struct state_block
   uint64_t stack_below = 0;  // which learners wrote them
   uint64_t seal = 0;         // over the version, all above, the note, and the bytes
 };
+// What format 7 has at its end.
+struct arithmetic_block
+{
+  uint64_t arithmetic = 0;
+  uint64_t weights_of_rest = 0;
+  uint64_t has_loss = 0;
+  double loss = 0.;
+};
+static_assert(sizeof(arithmetic_block) == 32, "the block is written as it lies in memory and must have no padding");
+
 static_assert(sizeof(state_block) == 40, "the block is written as it lies in memory and must have no padding");
 
 block_start start_of(int format)
@@ -85,6 +97,11 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
   return hash;
 }
 
+arithmetic_block arithmetic_of(const model_state& state)
+{
+  return {state.arithmetic, state.weights_of_rest, state.loss ? 1u : 0u, state.loss.value_or(0.)};
+}
+
 // What a format does not have leaves its seal as it was.
 uint64_t seal_of(
     const package_version& version, const state_block& block, const model_state& state, const std::vector<char>& bytes)
@@ -97,7 +114,10 @@ uint64_t seal_of(
   const auto with_oracle = fnv1a(state.oracle.data(), state.oracle.size(), with_note);
   const auto loss = state.loss.value_or(0.);
   const auto with_loss = fnv1a(reinterpret_cast<const char*>(&loss), state.loss ? sizeof(loss) : 0, with_oracle);
-  return fnv1a(bytes.data(), bytes.size(), with_loss);
+  const auto numbers = arithmetic_of(state);
+  const auto with_arithmetic =
+      fnv1a(reinterpret_cast<const char*>(&numbers), state.arithmetic > 0 ? sizeof(numbers) : 0, with_loss);
+  return fnv1a(bytes.data(), bytes.size(), with_arithmetic);
 }
 
 std::string names_of(const VW::LEARNER::learner& below)
@@ -193,6 +213,26 @@ void write_text(VW::io_buf& io, const std::string& text)
   if (!text.empty()) { io.bin_write_fixed(text.data(), text.size()); }
 }
 
+// What a block ends with.
+bool read_end(VW::io_buf& io, int format, model_state& state)
+{
+  if (format == FORMAT_WITHOUT_ARITHMETIC) { return read_into(io, state.loss.emplace()); }
+  arithmetic_block numbers;
+  if (format < FORMAT) { return true; }
+  if (!read_into(io, numbers)) { return false; }
+  state.arithmetic = numbers.arithmetic;
+  state.weights_of_rest = numbers.weights_of_rest;
+  if (numbers.has_loss != 0) { state.loss = numbers.loss; }
+  return true;
+}
+
+[[noreturn]] void refuse_later(const package_version& version)
+{
+  THROW("the model was made by version " << std::string(version.data(), strnlen(version.data(), version.size()))
+                                         << " of vw-fastcb, and this is version " << VW_FASTCB_VERSION
+                                         << ", which cannot read it. Use that version, or a later one.");
+}
+
 model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
 {
   block_start start{};
@@ -201,16 +241,10 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
   package_version version{};
   state_block block;
   const bool whole = format == FORMAT_WITHOUT_VERSION || (format > 0 && read_into(io, version));
-  if (whole && format > FORMAT)
-  {
-    THROW("the model was made by version " << std::string(version.data(), strnlen(version.data(), version.size()))
-                                           << " of vw-fastcb, and this is version " << VW_FASTCB_VERSION
-                                           << ", which cannot read it. Use that version, or a later one.");
-  }
+  if (whole && format > FORMAT) { refuse_later(version); }
   model_state state;
   if (!whole || !read_into(io, block) || (format > FORMAT_WITHOUT_NOTE && !read_text(io, state.note)) ||
-      (format > FORMAT_WITHOUT_ORACLE && !read_text(io, state.oracle)) ||
-      (format > FORMAT_WITHOUT_LOSS && !read_into(io, state.loss.emplace())))
+      (format > FORMAT_WITHOUT_ORACLE && !read_text(io, state.oracle)) || !read_end(io, format, state))
   {
     THROW(
         "the model has no FastCB state: it was not made by --fastcb, or the file is truncated. Start a new model "
@@ -224,6 +258,7 @@ model_state read_block(VW::LEARNER::learner& below, VW::io_buf& io)
                                         << (rest.size() == block.bytes_below ? ", not the same ones" : "")
                                         << ". Use an intact copy.");
   }
+  if (state.arithmetic > ARITHMETIC) { refuse_later(version); }
   const auto names = names_of(below);
   if (block.stack_below != fnv1a(names.data(), names.size()))
   {
@@ -248,13 +283,17 @@ void write_block(const model_state& state, VW::LEARNER::learner& below, VW::io_b
   const auto names = names_of(below);
   block.stack_below = fnv1a(names.data(), names.size());
   block.seal = seal_of(this_version(), block, state, bytes);
-  const int format = state.loss ? FORMAT : state.oracle.empty() ? FORMAT_WITHOUT_ORACLE : FORMAT_WITHOUT_LOSS;
+  const int format = state.arithmetic > 0   ? FORMAT
+                     : state.loss           ? FORMAT_WITHOUT_ARITHMETIC
+                     : state.oracle.empty() ? FORMAT_WITHOUT_ORACLE
+                                            : FORMAT_WITHOUT_LOSS;
   write(io, start_of(format));
   write(io, this_version());
   write(io, block);
   write_text(io, state.note);
   if (format > FORMAT_WITHOUT_ORACLE) { write_text(io, state.oracle); }
-  if (state.loss) { write(io, *state.loss); }
+  if (format == FORMAT_WITHOUT_ARITHMETIC) { write(io, *state.loss); }
+  if (format == FORMAT) { write(io, arithmetic_of(state)); }
 }
 }  // namespace
 

@@ -18,12 +18,20 @@ struct event_counts
   double unlabelled = 0.;  // the weight of those without a label
 };
 
+// By which arithmetic a new model learns and predicts, where it has changed. A model goes on under its own.
+//   0  until version 0.3
+//   1  With --fastcb_oracle newton, features that an example has twice count as their sum outside the block, too. With
+//      --fastcb_gamma epochs, the regret counts all weights, and no action is taken to be surer than its events allow.
+constexpr uint64_t ARITHMETIC = 1;
+
 struct model_state
 {
   event_counts counts;
-  std::string note;            // what the package that made the model wants to find again
-  std::string oracle;          // what the second-order oracle knows; empty with VW's own regressor
-  std::optional<double> loss;  // of all learned events, where gamma depends on it
+  std::string note;              // what the package that made the model wants to find again
+  std::string oracle;            // what the second-order oracle knows; empty with VW's own regressor
+  std::optional<double> loss;    // of all learned events, where gamma depends on it
+  uint64_t arithmetic = 0;       // under which the model was begun
+  uint64_t weights_of_rest = 0;  // of the second-order oracle, outside its block; since arithmetic 1
 };
 
 // Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.

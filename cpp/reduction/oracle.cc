@@ -76,6 +76,19 @@ feature_span span_of(const VW::example& ec, VW::namespace_index ns)
   return {features.values.begin(), features.indices.begin(), features.size(), ns};
 }
 
+// The loss that a model has kept. Version 0.3 added a huge number for each event where newton had interactions with
+// wildcards, such as -q ::, and gamma grew beyond all bounds.
+double checked_loss(double loss, uint64_t events)
+{
+  if (loss >= 0. && loss <= static_cast<double>(events)) { return loss; }
+  THROW(
+      "the model says that "
+      << events << " events, of which each costs at most 1, had a loss of " << loss
+      << ": version 0.3 of vw-fastcb miscounted it where --fastcb_gamma epochs met -q :: or another wildcard. What it "
+         "has chosen since was hardly explored. Train a new model on the log, with the same flags and without -i: "
+         "vw-fastcb --fastcb --fastcb_gamma epochs ... -d LOG -f MODEL.");
+}
+
 // Whether a feature, or a product in an interaction, may be so small that VW's multipredict ignores it.
 bool may_be_tiny(const VW::workspace& all, const VW::example& ec)
 {
@@ -377,14 +390,14 @@ std::vector<explained_term> oracle::explain(const VW::example* shared, VW::examp
 void oracle::learn(VW::example& ec, float cost, size_t slot, bool just_scored)
 {
   if (!prepare_to_learn(ec, cost)) { return; }
+  const float outcome = ec.l.simple.label;  // a prediction, by which VW finds interactions, takes it away
   if (_newton)
   {
-    const float outcome = ec.l.simple.label;
     const auto step = _regressor->feature_width_below;
     with_interactions(ec, [&] { _newton->learn(ec, slot, step, outcome, just_scored); });
   }
   else { _regressor->learn(ec, slot); }  // the scorer would compute a loss and a link that nothing uses
-  count_event(ec.l.simple.label);
+  count_event(outcome);
 }
 
 void oracle::see_action(const VW::example* shared, VW::example& action)
@@ -407,13 +420,14 @@ void oracle::learn_scored(VW::example& ec, float cost, size_t slot, float logit)
     return;
   }
   if (!prepare_to_learn(ec, cost)) { return; }
+  const float outcome = ec.l.simple.label;
   if (_is_linear && !_prints)
   {
     ec.pred.scalar = logit;
     _regressor->update(ec, slot);
   }
   else { _regressor->learn(ec, slot); }
-  count_event(ec.l.simple.label);
+  count_event(outcome);
 }
 
 void oracle::count_event(float outcome)
@@ -464,8 +478,19 @@ double oracle::regret() const
 {
   if (_regret > 0.) { return _regret; }
   const auto& block = _newton->block();
-  const auto weights = static_cast<double>(std::max(size_t{1}, block.slots().size()) * block.columns());
-  return weights * std::log(1. + power_of_two_above(static_cast<double>(_events)));
+  auto weights = std::max(size_t{1}, block.slots().size()) * block.columns();
+  if (_arithmetic > 0) { weights += _newton->weights_of_rest(); }
+  return static_cast<double>(weights) * std::log(1. + power_of_two_above(static_cast<double>(_events)));
+}
+
+void oracle::take_predictions(std::vector<double>& taken) const
+{
+  taken.assign(_predictions.begin(), _predictions.end());
+  if (!_epochs || _arithmetic == 0) { return; }
+  // Laplace's rule of succession: after t events without a loss, the next one has one with a probability of 1 / (t +
+  // 2). To keep predictions that far from 0 and 1 adds at most about 2 log t to the regret under log loss.
+  const double least = 1. / (static_cast<double>(_events) + 2.);
+  for (auto& prediction : taken) { prediction = std::clamp(prediction, least, 1. - least); }
 }
 
 void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
@@ -474,17 +499,25 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
   const double greediness = gamma(count);
   _predictions.resize(count);
   sigmoids(logits.data(), count, _predictions.data());
+  take_predictions(pmf);
+  double* const p = pmf.data();
   if (_plain_igw && _for_rewards)
   {
     // The rule expects losses.
-    std::transform(_predictions.begin(), _predictions.end(), pmf.begin(), [](double y) { return 1. - y; });
-    igw(pmf.data(), count, greediness, pmf.data());
+    for (auto& prediction : pmf) { prediction = 1. - prediction; }
+    igw(p, count, greediness, p);
   }
-  else if (_plain_igw) { igw(_predictions.data(), count, greediness, pmf.data()); }
-  else if (_for_rewards) { reweighted_igw_rewards(_predictions.data(), count, greediness, pmf.data()); }
-  else if (_for_both) { reweighted_igw_both(_predictions.data(), count, greediness, pmf.data()); }
-  else { reweighted_igw(_predictions.data(), count, greediness, pmf.data()); }
-  enforce_floor(pmf.data(), count, _epsilon);
+  else if (_plain_igw) { igw(p, count, greediness, p); }
+  else if (_for_rewards) { reweighted_igw_rewards(p, count, greediness, p); }
+  else if (_for_both) { reweighted_igw_both(p, count, greediness, p); }
+  else { reweighted_igw(p, count, greediness, p); }
+  enforce_floor(p, count, _epsilon);
+}
+
+void oracle::set_arithmetic(uint64_t arithmetic)
+{
+  _arithmetic = arithmetic;
+  if (_newton) { _newton->sum_repeated(_arithmetic > 0); }
 }
 
 void oracle::continue_from(const oracle& other)
@@ -493,6 +526,7 @@ void oracle::continue_from(const oracle& other)
   _loss = other._loss;
   _unlabelled_before = other._unlabelled_before;
   _note = other._note;
+  set_arithmetic(other._arithmetic);
   if (_newton) { _newton->continue_from(*other._newton); }
 }
 
@@ -503,8 +537,10 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
   state.counts = {_events, _unlabelled_before + _all->sd->weighted_unlabeled_examples};
   state.note = _note;
   if (_epochs) { state.loss = _loss; }
+  if (_epochs || _newton) { state.arithmetic = _arithmetic; }
   if (_newton)
   {
+    if (_arithmetic > 0) { state.weights_of_rest = _newton->weights_of_rest(); }
     state.oracle = _newton->bytes();
     _newton->hide_weights();
     if (text) { _newton->show_weights(_regressor->feature_width_below); }  // VW writes its table next
@@ -519,8 +555,9 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
     {
       THROW("the model was made with --fastcb_gamma power and does not know its loss. Leave --fastcb_gamma out.");
     }
-    _loss = *state.loss;
+    _loss = checked_loss(*state.loss, _events);
   }
+  if (io.num_files() > 0) { set_arithmetic(state.arithmetic); }
   if (_newton && io.num_files() > 0)
   {
     if (state.oracle.empty())
@@ -528,6 +565,7 @@ void oracle::save_load(VW::io_buf& io, bool read, bool text)
       THROW("the model was made with VW's own regressor, not with --fastcb_oracle newton. Leave that flag out.");
     }
     _newton->set_bytes(state.oracle);
+    _newton->set_weights_of_rest(state.weights_of_rest);
   }
   const bool vw_restores = _all->runtime_config.training && _all->output_model_config.preserve_performance_counters;
   _unlabelled_before = vw_restores ? 0. : state.counts.unlabelled;

@@ -4,6 +4,7 @@
 
 #include "explanation.h"
 #include "fastcb_options.h"
+#include "model_state.h"
 #include "oracle/newton_regressor.h"
 #include "slot_scorer.h"
 #include "split_scorer.h"
@@ -99,6 +100,10 @@ public:
   // Takes over what another one has counted, as saving and loading would.
   void continue_from(const oracle& other);
 
+  // By which arithmetic this model learns and predicts; see model_state.h. A merged one goes on under the oldest.
+  uint64_t arithmetic() const { return _arithmetic; }
+  void set_arithmetic(uint64_t arithmetic);
+
   // What the second-order oracle knows, merged in the same way; null with VW's own regressor.
   newton_regressor* newton() { return _newton.get(); }
   const newton_regressor* newton() const { return _newton.get(); }
@@ -141,6 +146,9 @@ private:
   // A bound on what the regressor loses under log loss: what was given, or an estimate.
   double regret() const;
 
+  // The predictions as the rules take them, into `taken`: with epochs no surer than the events so far allow.
+  void take_predictions(std::vector<double>& taken) const;
+
   VW::workspace* _all;
   VW::LEARNER::learner* _scorer = nullptr;
   VW::LEARNER::learner* _regressor = nullptr;  // below the scorer: scores need neither its link nor its loss
@@ -172,5 +180,6 @@ private:
       0.;  // the weight of unlabelled events that VW's clock still counts since a model was loaded
   std::vector<double> _predictions;
   std::string _note;
+  uint64_t _arithmetic = ARITHMETIC;
 };
 }  // namespace vw_fastcb

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from support import ok
 from vw_fastcb import FastCB, Workspace, merge_models
 
 ACTIONS = 3
@@ -51,6 +52,80 @@ def test_without_a_bound_the_regret_is_weights_times_log_events():
             assert decision.gamma == pytest.approx(theory(losses, regret))
         bandit.learn(decision, cost)
         losses += cost
+
+
+OUTSIDE = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("interactions", ["-q ::", "--interactions :::", "--cubic :::", "-q xx", ""])
+@pytest.mark.parametrize("oracle", ["gd", "newton"])
+def test_the_loss_is_that_of_the_events_whatever_the_interactions(oracle, interactions):
+    bandit = FastCB(ACTIONS, oracle=oracle, seed=1, vw_args=f"{EPOCHS} --fastcb_regret 0.01 {interactions}")
+    total = 0.0
+    for row, cost in zip(np.random.default_rng(3).normal(size=(60, 3)), outcomes(60, 0.4), strict=True):
+        decision = bandit.decide(row)
+        assert decision.gamma == pytest.approx(theory(total, 0.01), rel=1e-6)
+        bandit.learn(decision, cost)
+        total += cost
+
+
+def gamma_of(rest: int, block: int, losses: int) -> float:
+    regret = (block + rest) * math.log(1 + 2.0 ** math.ceil(math.log2(losses)))
+    return theory(losses, regret, actions=1)
+
+
+def test_the_regret_counts_weights_outside_the_block(tmp_path):
+    # With one action, gamma is above its least value of 10 from here on; the block has the intercept alone.
+    flags = f"--cb_explore 1 --fastcb --fastcb_oracle newton --fastcb_capacity 0 {EPOCHS} --quiet"
+    losses = 20_000
+    events = [f"1:1:1 |u {' '.join(OUTSIDE)}\n", f"1:1:1 |u {OUTSIDE[0]}\n"]
+    (tmp_path / "log").write_text(events[0] + events[1] * (losses - 1))
+    ok(*flags.split(), "-d", tmp_path / "log", "-f", tmp_path / "model", "--readable_model", tmp_path / "text")
+    expected = gamma_of(len(OUTSIDE), 1, losses)
+    assert expected > 10 * 1.1
+    assert gamma_of(0, 1, losses) > 1.5 * expected  # what it would be without them
+    for saved in (FastCB.load(tmp_path / "model"), FastCB.from_bytes(FastCB.load(tmp_path / "model").to_bytes())):
+        assert saved.decide([1.0]).gamma == pytest.approx(expected)
+
+
+HARDLY_KNOWN = {
+    "wildcards": "-q ::",
+    "wildcards outside the block": "-q :: --fastcb_capacity 0",
+    "outside the block": "--fastcb_capacity 0",
+    "in the block": "--fastcb_capacity 64",
+}
+
+
+def check_certainty(bandit: FastCB, dimensions: int, scale: float, rate: float, seed: int) -> None:
+    """A hundred events: no action is surer than gamma and the events so far allow, and none is given up."""
+    chance = np.random.default_rng(seed)
+    effect = chance.normal(size=(ACTIONS, dimensions))
+    for t, row in enumerate(scale * chance.normal(size=(100, dimensions))):
+        decision = bandit.decide(row)
+        fewest = 1 / (ACTIONS + decision.gamma * (t + 2))
+        assert min(decision.pmf) >= fewest * (1 - 1e-9)
+        assert max(decision.pmf) <= 1 - (ACTIONS - 1) * fewest * (1 - 1e-9)
+        assert decision.gamma == 10 * ACTIONS  # of so few losses the theory makes no more
+        likely = rate if rate in (0, 1) else 1 / (1 + math.exp(-effect[decision.action] @ row / scale))
+        bandit.learn(decision, float(chance.random() < likely))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("flags", HARDLY_KNOWN.values(), ids=HARDLY_KNOWN)
+def test_no_action_is_surer_than_the_events_allow(flags, scale):
+    for seed, rate in enumerate([0.0, 0.5, 1.0]):
+        for objective in ("loss", "reward"):
+            newton = FastCB(ACTIONS, oracle="newton", objective=objective, seed=1, vw_args=f"{EPOCHS} {flags}")
+            check_certainty(newton, 6, scale, rate, seed)
+
+
+@pytest.mark.parametrize("allocation", ["reweighted", "igw"])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_so_it_is_with_vws_own_learner(allocation, rate):
+    # Its steps may be far too long.
+    settings = {"oracle": "gd", "learning_rate": 50.0, "objective": "loss", "allocation": allocation, "seed": 1}
+    bandit = FastCB(ACTIONS, vw_args=f"{EPOCHS} --fastcb_regret 5 -q ::", **settings)
+    check_certainty(bandit, 6, 1.0, rate, 4)
 
 
 def test_gamma_counts_the_actions_of_the_event():

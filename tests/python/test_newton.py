@@ -351,3 +351,38 @@ def test_products_of_pairs_are_those_of_vw(tmp_path):
     ok(*flags, "-p", tmp_path / "ours.txt")
     ok(*flags, "--interactions", "zzz", "-p", tmp_path / "vw.txt")
     assert (tmp_path / "ours.txt").read_bytes() == (tmp_path / "vw.txt").read_bytes()
+
+
+REPEATED = [
+    ("a:1 a:1", "a:2"),
+    ("a b:0.5 a:-3 c b:0.5 a:4", "a:2 b:1 c"),
+    ("a:1 b:1 a:-1", "b:1"),
+    (" ".join(f"w{i % 50}:0.25" for i in range(200)), " ".join(f"w{i}:1" for i in range(50))),
+]
+
+
+@pytest.mark.parametrize("capacity", [64, 1, 0], ids=str)
+@pytest.mark.parametrize("door", ["fixed", "adf", "interactions"])
+def test_a_feature_given_twice_counts_as_its_sum(capacity, door):
+    """For predictions, for the step and for the evidence, in the block and outside it."""
+    flags = f"{FLAGS} --fastcb_capacity {capacity} --cb_explore{'_adf' if door == 'adf' else ' 2'}"
+    flags += " -q uv" if door == "interactions" else ""
+
+    def learned(which):
+        pmfs = []
+        with Workspace(flags) as vw:
+            vw.learn("shared |u a b c w1\n0:0:0.5 |v x\n|v y" if door == "adf" else "1:0:0.5 |u a b c w1 |v x y")
+            for pair in REPEATED * 5:
+                for cost in (1, 0.25):
+                    words = pair[which]
+                    if door == "adf":
+                        event, asked = f"shared |u {words}\n|v x\n0:{cost}:0.5 |v {words}", "shared |u a\n|v x\n|v a b"
+                    else:
+                        event, asked = f"2:{cost}:0.5 |u {words} |v x {words}", "|u a b c w1 w2 |v x"
+                    vw.learn(event)
+                    pmfs.append(
+                        (vw.predict(event.replace(f"2:{cost}:0.5", "").replace(f"0:{cost}:0.5", "")), vw.predict(asked))
+                    )
+        return pmfs
+
+    np.testing.assert_allclose(learned(0), learned(1), rtol=1e-6)
