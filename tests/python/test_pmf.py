@@ -51,11 +51,23 @@ def fixed_event(rng: random.Random, values: Sequence[str], actions: int, label: 
 def predictions_while_learning(
     vw: Workspace, rounds: int, rng: random.Random, values: Sequence[str]
 ) -> Iterator[list[float]]:
-    """Learns the rounds, and asks for a prediction with other features before each."""
+    """Learns the rounds, and asks for a prediction with other features before each.
+
+    Where an interaction would make a product that overflows, the event is refused, and only then.
+    """
     adf = vw._is_multiline()
+    refused = 0
     for _ in range(rounds):
-        yield vw.predict(adf_event(rng, values, label=False) if adf else fixed_event(rng, values, 5, label=False))
-        vw.learn(adf_event(rng, values) if adf else fixed_event(rng, values, 5))
+        asked = adf_event(rng, values, label=False) if adf else fixed_event(rng, values, 5, label=False)
+        event = adf_event(rng, values) if adf else fixed_event(rng, values, 5)
+        try:
+            yield vw.predict(asked)
+            vw.learn(event)
+        except RuntimeError as problem:
+            assert adf, problem
+            assert "a product of features in an interaction is too large" in str(problem)
+            refused += 1
+    assert refused < 0.8 * rounds
 
 
 @EACH_RULE
