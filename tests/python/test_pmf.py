@@ -64,8 +64,8 @@ def predictions_while_learning(
             yield vw.predict(asked)
             vw.learn(event)
         except RuntimeError as problem:
-            assert adf, problem
-            assert "a product of features in an interaction is too large" in str(problem)
+            if not adf or "a product of features in an interaction is too large" not in str(problem):
+                raise
             refused += 1
     assert refused < 0.8 * rounds
 
