@@ -668,10 +668,20 @@ def journal_of(loop: Loop) -> Journal:
     return loop._worker.journal
 
 
-def model_for(loop: Loop, context: Features, action_features: list[Features] | None) -> tuple[FastCB, Fitted]:
-    """The model of a loop, and what it takes of the features of a decision: values of other kinds are left out."""
+def fitted_for(loop: Loop, context: Features, action_features: list[Features] | None) -> Fitted:
+    """What a loop takes of the features of a decision: values of other kinds are left out."""
     with loop._worker.view() as view:
-        return loop.model(), view.model.fitted(context, action_features)
+        return view.model.fitted(context, action_features)
+
+
+def published_model(loop: Loop) -> tuple[int, bytes]:
+    """Generation and bytes of the newest checkpoint's model, which are read while everybody goes on.
+
+    Before the first checkpoint, and where that has no model yet, it is the model of the moment, of generation 0.
+    """
+    loop._check_open()
+    newest, content = loop._worker.newest_model()
+    return (newest.generation, content) if newest is not None and content else (0, loop.model().to_bytes())
 
 
 def is_free(loop: Loop) -> bool:

@@ -356,7 +356,7 @@ class Worker:
         _log.warning("%s", self.warning)
 
     def _newest_view(self) -> View:
-        newest, content = self._newest_model()
+        newest, content = self.newest_model()
         if newest is None:
             if self._view is not None and self._view.generation == 0:
                 return self._view
@@ -374,7 +374,7 @@ class Worker:
                 return _view_at(one, content)
         return None
 
-    def _newest_model(self) -> tuple[Checkpoint | None, bytes]:
+    def newest_model(self) -> tuple[Checkpoint | None, bytes]:
         """The newest checkpoint, and its model's bytes."""
         while True:
             newest = next(reversed(self.journal.checkpoints()), None)

@@ -29,6 +29,7 @@ from vw_fastcb.serve.messages import (
     decoder,
 )
 from vw_fastcb.serve.metrics import Metrics
+from vw_fastcb.serve.published import PublishedModels
 
 _T = TypeVar("_T")
 
@@ -75,6 +76,7 @@ class Service:
         self.metrics = metrics
         self.commits = Commits(loop)
         self.is_stopping = False
+        self.models = PublishedModels(loop)
         self.at_end: list[Callable[[], None]] = []  # what others want to be done then
         self.has_fixed_actions = loop.settings["actions"] is not None  # which never changes
         self.has_rewards = loop.settings.get("reward_range") is not None  # neither does this; else it has costs
@@ -205,8 +207,12 @@ def _model(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]
     )
 
     async def model(scope: Scope, receive: Receive, send: Send) -> None:
-        content = await service.read(lambda: service.loop.model().to_bytes())
-        await respond(send, 200, content, headers)
+        newest = await service.read(service.models.newest)
+        about = ((b"content-length", b"%d" % len(newest.content)), (b"fastcb-generation", b"%d" % newest.generation))
+        await send({"type": "http.response.start", "status": 200, "headers": [*headers, *about]})
+        for piece in newest.pieces():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
     return model
 

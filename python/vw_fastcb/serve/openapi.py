@@ -53,7 +53,7 @@ def document(version: str, *, needs_token: bool) -> dict[str, Any]:
         "/cost": {"post": _post("cost", "Report a cost, in a journal of costs", "RewardRequest", 204, conflict=True)},
         "/activate": {"post": _post("activate", "Say that a decision was used", "ActivateRequest", 204)},
         "/status": {"get": _get("status", "How the loop is doing", "application/json", _ref("StatusAnswer"))},
-        "/model": {"get": _get("model", "The model", "application/octet-stream", {})},
+        "/model": {"get": _get("model", "The model of the newest checkpoint", "application/octet-stream", {})},
         "/metrics": {"get": _get("metrics", "For Prometheus", "text/plain", {"type": "string"})},
         "/health/live": {"get": _get("live", "Whether the process lives", "application/json", _ref("Health"))},
         "/health/ready": {

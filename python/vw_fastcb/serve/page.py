@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -23,8 +24,9 @@ from msgspec import Meta, Struct
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.loop.contexts import as_engine_row, as_engine_rows
-from vw_fastcb.loop.loop import journal_of, model_for
+from vw_fastcb.loop.loop import fitted_for, journal_of
 from vw_fastcb.serve.endpoints import Endpoint, Service, received
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.feed import Feed
@@ -106,6 +108,7 @@ class Page:
             "is_read_only": is_read_only,
             "can_roll_back": self._can_roll_back,
         }
+        self._explaining = threading.Lock()
         self._feed = Feed(service, journal or str(journal_of(service.loop)), about)
 
     def routes(self) -> list[Route]:
@@ -213,9 +216,11 @@ class Page:
         body = record.body or {}
         if record.kind != "decision" or "context" not in body:
             raise ApiError(404, f"record {position} is no decision, or its features were erased.")
-        model, fitted = model_for(self._service.loop, body["context"], body.get("action_features"))
+        fitted = fitted_for(self._service.loop, body["context"], body.get("action_features"))
         table = fitted.action_features
-        explained = model.explain(as_engine_row(fitted.context), None if table is None else as_engine_rows(table))
+        with self._explaining:  # models are large
+            model = FastCB.from_bytes(self._service.models.newest().content)
+            explained = model.explain(as_engine_row(fitted.context), None if table is None else as_engine_rows(table))
         largest = np.argsort(-np.abs(explained.contributions).max(axis=1, initial=0), kind="stable")
         shown, rest = largest[:_MOST_FEATURES], largest[_MOST_FEATURES:]
         features = [{"name": explained.features[i], "adds": explained.contributions[i].tolist()} for i in shown]

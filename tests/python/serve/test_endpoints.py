@@ -14,6 +14,8 @@ from loop.support import Clock, open_loop
 from serve.servers import PATIENCE, threaded
 from vw_fastcb import FastCB
 from vw_fastcb.loop import Counts
+from vw_fastcb.serve import published
+from vw_fastcb.serve.published import PublishedModels
 
 
 @pytest.fixture
@@ -127,12 +129,43 @@ def test_status_is_the_status_of_the_loop(news, loop):
     assert said == {**loop.status().to_dict(), "settings": json.loads(json.dumps(loop.settings))}
 
 
-def test_the_model_is_the_loops_model(news, loop):
-    assert FastCB.from_bytes(news.get("/model").body).action_names == ["politics", "sports", "music"]
+def test_the_model_is_that_of_the_newest_checkpoint(news, loop):
+    answer = news.get("/model")
+    assert FastCB.from_bytes(answer.body).action_names == ["politics", "sports", "music"]
+    assert answer.headers["fastcb-generation"] == "0"
     for number in range(20):
         news.post("/decide", {"event_id": f"e{number}", "context": {"user": "Tom"}})
         news.post("/reward", {"event_id": f"e{number}", "value": 1})
-    assert news.get("/model").body == loop.model().to_bytes()
+    generation = loop.checkpoint()
+    then = loop.model().to_bytes()
+    news.post("/decide", {"event_id": "later", "context": {"user": "Tom"}})
+    news.post("/reward", {"event_id": "later", "value": 0})
+    answer = news.get("/model")
+    assert answer.headers["fastcb-generation"] == str(generation)
+    assert answer.body == then != loop.model().to_bytes()
+
+
+def test_those_who_look_at_the_model_and_those_who_decide_do_not_wait_for_each_other(news, loop):
+    news.post("/decide", {"event_id": "e1", "context": {"user": "Tom"}})
+    loop.checkpoint()
+    with ThreadPoolExecutor(1) as pool:
+        with loop._worker._state:  # what decisions need
+            answer = pool.submit(news.get, "/model").result(PATIENCE)
+        assert answer.status == 200
+
+
+def test_a_large_model_is_sent_in_pieces_that_all_share(loop, monkeypatch):
+    monkeypatch.setattr(published, "_PIECE", 10_000)
+    models = PublishedModels(loop)
+    loop.decide({f"name {number}": "x" * 50 for number in range(20_000)}, event_id="e1")
+    loop.checkpoint()
+    first = models.newest()
+    assert models.newest() is first
+    assert b"".join(first.pieces()) == first.content
+    assert max(map(len, first.pieces())) < len(first.content)
+    loop.decide({"user": "Tom"}, event_id="e2")
+    loop.checkpoint()
+    assert models.newest().generation == first.generation + 1
 
 
 def test_metrics_count_requests_and_what_is_in_the_journal(news, loop):

@@ -199,6 +199,12 @@ def test_a_decision_is_explained_with_the_model_of_now(loop, open_page):
     assert open_page.get("/page/decision?position=2").status == 404
 
 
+def test_an_explanation_reads_the_newest_checkpoint_and_stops_no_decision(loop, open_page, monkeypatch):
+    loop.checkpoint()
+    monkeypatch.setattr(type(loop), "model", None)  # which holds up decisions while it writes the model's bytes
+    assert open_page.get("/page/decision?position=2").status == 200
+
+
 def test_actions_with_features_are_explained(tmp_path):
     with Loop.open(tmp_path / "shop.db", actions=None, reward_range=(0, 1)) as loop, threaded(loop) as server:
         loop.decide({"user": "Tom"}, [{"price": 1.0}, {"price": 2.0}], action_ids=["a", "b"], event_id="e1")

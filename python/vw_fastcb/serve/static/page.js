@@ -660,7 +660,7 @@ function explained(told) {
     line(`predicted ${told.noun}`, plain(shown.map((a) => value(told.predictions[a])))),
     line("probability when it was drawn", plain(shown.map((a) => share.format(told.pmf[a])))),
   );
-  const caption = `How much each feature adds to the predicted ${told.noun}, for the action that was played and ${shown.length > 2 ? "the best others" : "the best other one"}, according to the current model`;
+  const caption = `How much each feature adds to the predicted ${told.noun}, for the action that was played and ${shown.length > 2 ? "the best others" : "the best other one"}, according to the model of the newest checkpoint`;
   const context = Array.isArray(told.context) ? told.context.join(", ") : Object.entries(told.context).map(([name, one]) => `${name} = ${one}`).join(", ");
   return [
     element("p", { class: "facts" }, `${moment.format(told.time)}. Played: ${told.actions[told.action]}, with probability ${share.format(told.pmf[told.action])}.`),
