@@ -89,7 +89,12 @@ def _export_words(made: Exported, written: Mapping[str, Path | None]) -> str:
         said = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in sorted(made.decisions.items()))
         lines.append(f"{counted(made.decisions.total(), 'decision')} up to record {made.until:,}: {said or 'none'}.")
     if written["dsjson"] not in (None, STDOUT):
-        note = "" if made.is_same_model else " (a different model: the fixed actions become features)"
+        why = (
+            f"the loop left {counted(made.left_out, 'value')} out"
+            if made.left_out
+            else "the fixed actions become features"
+        )
+        note = "" if made.is_same_model else f" (a different model: {why})"
         lines.append(
             f"{written['dsjson']}: {counted(made.lines, 'line')}, as they were learned. To learn them with VW{note}:"
         )

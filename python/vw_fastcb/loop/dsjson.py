@@ -28,7 +28,8 @@ _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 def line_of(decision: Record, outcome: Outcome, settings: LoopSettings, left_out: Sequence[int] = ()) -> str:
     """The line of a decision whose outcome is known. One that has learned nothing says `_skipLearn`.
 
-    `_excluded`, which VW ignores, has the numbers of the actions that could not be drawn, if there were any.
+    VW ignores two of its names: `_excluded` has the numbers of the actions that could not be drawn, if there were any,
+    and `_baseline` that of the action that the caller would have chosen, if it said so.
     """
     body = decision.body or {}
     action, pmf = body["action"], body["pmf"]
@@ -60,6 +61,8 @@ def line_of(decision: Record, outcome: Outcome, settings: LoopSettings, left_out
     }
     if left_out:
         line["_excluded"] = list(left_out)
+    if "baseline" in body:
+        line["_baseline"] = body["baseline"]
     return _encoded(line)
 
 
@@ -144,13 +147,18 @@ def decision_of(line: str, settings: LoopSettings) -> Logged | None:
     if not isinstance(entries, list) or not entries:
         raise ValueError("its c has no _multi; expected the actions there.")
     action, pmf = _choice(event, len(entries))
+    baseline = _baseline(event, len(entries))
     body: dict[str, Any] = {"context": context_of(context)}
     if settings.model.n_actions is None:
         body["action_features"] = [
             _features(_visible(_mapping(one, f"action {i}")), _ACTION, f"action {i}") for i, one in enumerate(entries)
         ]
     else:
+        if baseline is not None:
+            baseline, _ = _fixed(entries, baseline, pmf, settings)
         action, pmf = _fixed(entries, action, pmf, settings)
+    if baseline is not None:
+        body["baseline"] = baseline
     is_skipped = event.get("_skipLearn") is True
     if is_skipped:
         body["activate"] = False
@@ -198,6 +206,14 @@ def _choice(event: Mapping[str, Any], count: int) -> tuple[int, list[float]]:
     if not pmf[action] > 0:
         raise ValueError("its chosen action has the probability 0.")
     return action, pmf
+
+
+def _baseline(event: Mapping[str, Any], count: int) -> int | None:
+    """The number of the action that the caller would have chosen; None where the line does not say."""
+    baseline = event.get("_baseline")
+    if baseline is not None and not (_is_whole(baseline) and 0 <= baseline < count):
+        raise ValueError(f"its _baseline is {baseline!r}; expected the number of an action, 0 to {count - 1}.")
+    return baseline
 
 
 def _fixed(entries: Sequence[Any], action: int, pmf: list[float], settings: LoopSettings) -> tuple[int, list[float]]:

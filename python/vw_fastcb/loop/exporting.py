@@ -38,7 +38,9 @@ class Exported:
         rows: Rows of Parquet written.
         unknown: Decisions that were left out because retention has dropped their settings.
         flags: What `vw-fastcb` takes to learn the lines.
-        is_same_model: Whether that is then the model of the loop; of fixed actions, which become features, it is not.
+        is_same_model: Whether that is then the model of the loop. It is not where actions are fixed, which become
+            features, and where the loop has left values out, because lines have features as they were sent.
+        left_out: How many values the loop has left out, up to its newest checkpoint.
         sha256: Of the model written.
         events: How many events it has learned.
     """
@@ -50,6 +52,7 @@ class Exported:
     unknown: int = 0
     flags: str = ""
     is_same_model: bool = True
+    left_out: int = 0
     sha256: str = ""
     events: int = 0
 
@@ -107,7 +110,9 @@ def export(
                     done.rows += len(rows)
                     watch(done.rows, len(kept))
             done.unknown, done.flags = outcomes.unknown, flags_for(outcomes.settings)
-            done.is_same_model = outcomes.settings.model.n_actions is None
+            checkpoints = journal.checkpoints()
+            done.left_out = sum(checkpoints[-1].summary.get("left_out", {}).values()) if checkpoints else 0
+            done.is_same_model = outcomes.settings.model.n_actions is None and not done.left_out
         if model is not None:
             draft = files.enter_context(new_file(model))
             learner = learner_at(journal, done.until)
@@ -168,6 +173,7 @@ def _table(path: Path, outcomes: Outcomes) -> Iterator[Any]:
         "action_ids": pa.list_(pa.string()),
         "excluded": pa.list_(pa.int64()),
         "action": pa.int64(),
+        "baseline": pa.int64(),
         "name": pa.string(),
         "probability": pa.float64(),
         "pmf": pa.list_(pa.float64()),
@@ -217,6 +223,7 @@ def _row(record: Record, outcome: Outcome, names: Sequence[str] | None) -> dict[
         "action_features": None if is_erased or table is None else _json(table),
         "action_ids": ids,
         "action": action,
+        "baseline": body.get("baseline"),
         "name": None if names is None else names[action],
         "probability": body["pmf"][action],
         "pmf": body["pmf"],

@@ -401,6 +401,8 @@ def _seen(row: Mapping[str, Any], number: int, settings: LoopSettings) -> _Seen 
         body["action_ids"] = [checked_id(one, "an action id") for one in row["action_ids"]]
     if row.get("excluded"):
         body["exclude"] = [int(one) for one in row["excluded"]]
+    if row.get("baseline") is not None:
+        body["baseline"] = settings.model.action_number(row["baseline"], count)
     if kind in ("none", "rejected"):
         body["activate"] = False  # nothing is to be learned from it, whatever the default is
     body |= {"action": action, "pmf": list(pmf), "generation": 0, "imported": True}

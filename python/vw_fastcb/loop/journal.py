@@ -12,7 +12,14 @@ from vw_fastcb.loop.records import Kind, Record
 
 
 class LoopError(RuntimeError):
-    """Something about a loop or its journal that the caller has to know."""
+    """Something about a loop or its journal that the caller has to know.
+
+    Attributes:
+        baseline: The `baseline` of a decision that could not be made, as the caller gave it: what to do instead. It is
+            not logged. None for everything else.
+    """
+
+    baseline: int | str | None = None
 
 
 class Conflict(LoopError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import math
 import os
@@ -241,6 +242,7 @@ class Loop:
         exclude: Collection[int | str] | None = None,
         event_id: str | int | None = None,
         activate: bool = True,
+        baseline: int | str | None = None,
     ) -> LoopDecision:
         """Draws an action. The decision is durable, with everything needed to learn from it, when this returns.
 
@@ -254,17 +256,28 @@ class Loop:
             event_id: The id that rewards are reported with, at most 256 characters; made at random unless given.
             activate: False if the decision may turn out unused. Nothing is learned unless you then call
                 `loop.activate(event_id)`.
+            baseline: The action that you would take without the loop, by number, name or id. It is recorded. Where the
+                journal is away, it is the `baseline` of the error: take it, and report no reward for it.
 
         Returns:
             The action, its probability and the event id.
 
         Raises:
             Conflict: The event id was used before, with another request.
+            LoopError: The decision could not be made or stored; its `baseline` is yours.
             ValueError: Features that do not fit the columns where these refuse them, values that are not finite,
                 unknown actions.
             TypeError: Something that is not a row of features.
         """
-        decision = self._answer(Decide(context, action_features, action_ids, exclude, event_id, activate))
+        asked = Decide(context, action_features, action_ids, exclude, event_id, activate, baseline)
+        try:
+            decision = self._answer(asked)
+        except LoopError as problem:
+            if baseline is None or not has_fallback(problem):
+                raise
+            own = copy.copy(problem)  # many callers may be told of one problem
+            own.baseline = baseline
+            raise own from problem
         assert decision is not None
         return decision
 
@@ -332,6 +345,7 @@ class Loop:
         ids = _action_ids(asked.action_ids, table)
         name = _new_id() if asked.event_id is None else checked_id(asked.event_id)
         left_out = _excluded(view.model.settings, asked.exclude, ids, table)
+        baseline = _baseline(view.settings, asked.baseline, ids, table, left_out)
         drawn = view.model.decide(features, table, sorted({*left_out, *view.settings.retired_numbers}), name)
         request = {
             "context": features,
@@ -339,6 +353,7 @@ class Loop:
             "action_ids": ids,
             "exclude": left_out or None,
             "activate": None if asked.activate else False,
+            "baseline": baseline,
         }
         body: dict[str, Any] = {key: value for key, value in request.items() if value is not None}
         body["action"] = drawn.action
@@ -662,6 +677,37 @@ def answer_all(loop: Loop, requests: Sequence[Request]) -> list[Answered | Excep
     return answers
 
 
+class Fallback(NamedTuple):
+    """What to do where a decision cannot be made: the baseline.
+
+    Attributes:
+        action: Its number.
+        name: Its name or id, if it has one.
+    """
+
+    action: int
+    name: str | None
+
+
+def fallback_of(loop: Loop, asked: Decide) -> Fallback | None:
+    """The baseline of a request that could not be answered; None where it has none. Raises where it is no action."""
+    settings = loop._worker.known_settings
+    if asked.baseline is None or settings is None:
+        return None
+    table = asked.action_features
+    ids = _action_ids(asked.action_ids, table)
+    excluded = _excluded(settings.model, asked.exclude, ids, table)
+    action = _baseline(settings, asked.baseline, ids, table, excluded)
+    assert action is not None
+    names = ids or settings.model.action_names
+    return Fallback(action, None if names is None else names[action])
+
+
+def has_fallback(problem: LoopError) -> bool:
+    """Whether this means that the journal is away, and not that the request is wrong."""
+    return not isinstance(problem, (ValueError, KeyError))
+
+
 def journal_of(loop: Loop) -> Journal:
     """The journal of a loop, to be read."""
     loop._check_open()
@@ -857,6 +903,28 @@ def _excluded(settings: Settings, exclude: Any, ids: list[str] | None, table: li
     for one in numbers if table is not None else ():
         settings.action_number(one, len(table or ()))
     return sorted(set(numbers))
+
+
+def _baseline(
+    settings: LoopSettings, baseline: Any, ids: list[str] | None, table: list[Any] | None, left_out: Sequence[int]
+) -> int | None:
+    """The number of the action that the caller would have chosen."""
+    if baseline is None:
+        return None
+    if ids is not None and isinstance(baseline, str):
+        if baseline not in ids:
+            raise ValueError(f"the baseline is {shown(baseline)}; expected one of {ids}.")
+        number = ids.index(baseline)
+    else:
+        try:
+            number = settings.model.action_number(baseline, None if table is None else len(table))
+        except ValueError as problem:
+            raise ValueError(f"the baseline is {shown(baseline)}: {problem}") from problem
+    if number in left_out:
+        raise ValueError(f"the baseline is {shown(baseline)}, which is excluded; expected an action that may be drawn.")
+    if number in settings.retired_numbers:
+        raise ValueError(f"the baseline is {shown(baseline)}, which is retired; expected an action that may be drawn.")
+    return number
 
 
 def _whole(name: str, given: Any) -> int:

@@ -15,6 +15,7 @@ class Decide(NamedTuple):
     exclude: Collection[int | str] | None = None
     event_id: str | int | None = None
     activate: bool = True
+    baseline: int | str | None = None
 
 
 class Observe(NamedTuple):

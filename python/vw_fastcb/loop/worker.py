@@ -114,6 +114,7 @@ class Worker:
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self.trouble: LoopError | None = None  # why the upkeep failed when it was last tried
+        self.known_settings: LoopSettings | None = None  # those that decided last, also once nothing can be decided
         self.warning: str | None = None  # why the newest checkpoint is not what decides
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
         self._state = threading.RLock()  # of learner, view and lease
@@ -325,6 +326,7 @@ class Worker:
                 if self._learner is not None:
                     view = View(self._learner.model, self._learner.settings, self._generation, self._learner.position)
                 if view is not None:
+                    self.known_settings = view.settings
                     yield view
                     return
 

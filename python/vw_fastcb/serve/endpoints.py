@@ -11,11 +11,12 @@ import msgspec
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from vw_fastcb.loop import Loop
-from vw_fastcb.loop.loop import failure_of
+from vw_fastcb.loop import Loop, LoopError
+from vw_fastcb.loop.loop import failure_of, fallback_of, has_fallback
+from vw_fastcb.loop.requests import Decide
 from vw_fastcb.serve import metrics as prometheus
 from vw_fastcb.serve.commits import Commits
-from vw_fastcb.serve.errors import ApiError
+from vw_fastcb.serve.errors import ApiError, api_error
 from vw_fastcb.serve.gate import HEADERS, Disconnected, respond
 from vw_fastcb.serve.load import PLACE, Place
 from vw_fastcb.serve.messages import (
@@ -164,9 +165,24 @@ def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
         asked = decoded(reader, await service.body(scope, receive))
         if service.has_fixed_actions != (asked.actions is None):
             raise ApiError(400, _OTHER_ACTIONS[service.has_fixed_actions])
-        await respond(send, 200, _encode(Decision.of(*await answer(asked.asked()))))
+        request = asked.asked()
+        try:
+            answered = await answer(request)
+        except LoopError as problem:
+            raise _with_baseline(problem, service.loop, request) from problem
+        await respond(send, 200, _encode(Decision.of(*answered)))
 
     return decide
+
+
+def _with_baseline(problem: LoopError, loop: Loop, request: Decide) -> ApiError:
+    """What a client is told, and where the journal is away, the baseline that it may take instead."""
+    error = api_error(problem)
+    if error.status == 503 and has_fallback(problem):
+        fallback = fallback_of(loop, request)
+        if fallback is not None:
+            error.beside = {"action": fallback.action, "name": fallback.name, "logged": False}
+    return error
 
 
 def _report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import msgspec
 
@@ -64,6 +65,9 @@ class ApiError(Exception):
         message: What was given, what was expected, what to do.
         headers: Further headers.
         is_shed: Whether the request was refused because there was too much to do.
+
+    Attributes:
+        beside: What else the body says, beside `error`.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.is_shed = is_shed
+        self.beside: dict[str, Any] = {}
         self.status = status
         self.message = _cut(message)
         self.headers = dict(headers or {})
@@ -80,7 +85,7 @@ class ApiError(Exception):
     def body(self, path: str = "") -> bytes:
         """As JSON, in the words of the API that the path belongs to."""
         codes = PERSONALIZER_CODES if path.startswith("/personalizer") else CODES
-        return msgspec.json.encode({"error": {"code": codes[self.status], "message": self.message}})
+        return msgspec.json.encode({"error": {"code": codes[self.status], "message": self.message}, **self.beside})
 
 
 def _cut(message: str) -> str:

@@ -51,6 +51,13 @@ class DecideRequest(Struct, forbid_unknown_fields=True, gc=False):
         bool,
         Meta(description="False if the decision may turn out unused: nothing is learned unless /activate is called."),
     ] = True
+    baseline: Annotated[
+        str | int | None,
+        Meta(
+            description="The action that you would take without us, by name, number or id. It is recorded; where no "
+            "decision can be made, the answer has it."
+        ),
+    ] = None
 
     def asked(self) -> Decide:
         """The same, as the loop takes it."""
@@ -60,7 +67,7 @@ class DecideRequest(Struct, forbid_unknown_fields=True, gc=False):
             ids = [action.id for action in self.actions if action.id is not None]
             if ids and len(ids) < len(features):
                 raise ApiError(400, f"{len(ids)} of {len(features)} actions have an id; expected all of them, or none.")
-        return Decide(self.context, features, ids or None, self.exclude, self.event_id, self.activate)
+        return Decide(self.context, features, ids or None, self.exclude, self.event_id, self.activate, self.baseline)
 
 
 class Decision(Struct, gc=False):
@@ -148,6 +155,21 @@ class ErrorAnswer(Struct, gc=False):
     """Every answer that is an error."""
 
     error: ErrorDetail
+
+
+class NoDecision(Struct, gc=False):
+    """What `POST /decide` answers where no decision can be made now.
+
+    With a baseline in the request it says what to do instead, unless the request was refused before it was read.
+    """
+
+    error: ErrorDetail
+    action: Annotated[int, Meta(ge=0, description="The baseline, counted from 0.")] | msgspec.UnsetType = msgspec.UNSET
+    name: Annotated[str | None, Meta(description="Its name or id, if it has one.")] | msgspec.UnsetType = msgspec.UNSET
+    logged: (
+        Annotated[bool, Meta(description="false: the journal knows nothing of this answer. Report no reward for it.")]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
 
 
 def decoder(kind: type[_Body]) -> msgspec.json.Decoder[_Body]:

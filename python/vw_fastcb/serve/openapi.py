@@ -20,6 +20,7 @@ _TYPES = (
     messages.StatusAnswer,
     messages.Health,
     messages.ErrorAnswer,
+    messages.NoDecision,
     RankRequest,
     RankResponse,
     Reward,
@@ -62,6 +63,9 @@ def document(version: str, *, needs_token: bool) -> dict[str, Any]:
         "/openapi.json": {"get": _get("openapi", "This document", "application/json", {"type": "object"})},
         "/": {"get": _get("page", "A page for people", "text/html", {"type": "string"})},
     }
+    away = paths["/decide"]["post"]["responses"]["503"]
+    away["content"]["application/json"]["schema"] = _ref("NoDecision")
+    away["description"] += " With the baseline, if the request had one and was read."
     for prefix in PREFIXES:
         paths |= _personalizer(prefix)
     security: list[dict[str, list[str]]] = [{"token": []}, {"subscriptionKey": []}]

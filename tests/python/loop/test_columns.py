@@ -205,6 +205,18 @@ def test_a_twin_that_has_not_seen_a_column_leaves_out_the_same(home):
     reference.check(home / "loop.db")
 
 
+def test_an_export_says_that_values_were_left_out(tmp_path):
+    with open_loop(tmp_path, actions=None) as loop:
+        for age in (31, 32):
+            loop.decide({"age": age}, [{"price": 1}, {"price": 2}])
+    path = tmp_path / "loop.db"
+    assert cli.told("export", path, "--dsjson", tmp_path / "log")["is_same_model"]
+    with open_loop(tmp_path, actions=None) as loop:
+        loop.decide({"age": "33"}, [{"price": 1}, {"price": 2}])
+    told = cli.told("export", path, "--dsjson", tmp_path / "log")
+    assert (told["is_same_model"], told["left_out"]) == (False, 1)
+
+
 # Declared
 
 

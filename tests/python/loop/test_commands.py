@@ -395,8 +395,8 @@ def test_parquet_has_the_columns_that_were_promised(history, tmp_path):
     told("export", history(1), "--parquet", tmp_path / "t.parquet")
     schema = pq.read_schema(tmp_path / "t.parquet")
     promised = (
-        "event_id position time context action_features excluded action name probability pmf generation applied "
-        "outcome outcome_kind reward_count"
+        "event_id position time context action_features excluded action baseline name probability pmf generation "
+        "applied outcome outcome_kind reward_count"
     )
     assert set(promised.split()) <= set(schema.names)
     assert str(schema.field("pmf").type) == "list<element: double>"
