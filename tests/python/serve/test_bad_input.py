@@ -291,7 +291,7 @@ def test_idle_connections_make_room_for_others(loop, monkeypatch):
 
 def test_fields_that_are_not_there_are_answered_with_those_that_are(news):
     said = news.post("/decide", {"user": "Tom"}).error
-    assert "Its fields are context, event_id, actions, exclude, activate." in said
+    assert "Its fields are context, event_id, actions, exclude, activate, baseline." in said
     assert "Its fields are event_id, value, reward_id." in news.post("/reward", {"event_id": "e", "reward": 1}).error
 
 
