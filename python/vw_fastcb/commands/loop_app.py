@@ -336,6 +336,25 @@ def set_column(
     raise typer.Exit(guarded("column", lambda: run_set(journal, name, kind, of_actions=of_actions, as_json=as_json)))
 
 
+clock = typer.Typer(no_args_is_help=True, help="The time of a journal.")
+
+
+@clock.command("mend")
+def mend_clock(
+    journal: Annotated[str, typer.Argument(help="A journal of the loop, which may be in use.")],
+    as_json: Json = False,
+) -> None:
+    """Take a journal's time back to this machine's clock, after a wrong clock has written to it.
+
+    First stop the process whose clock is wrong. What waits for rewards goes on waiting for as long as it would have;
+    what was closed too early stays closed. Servers that run go on.
+    """
+    from vw_fastcb.commands.clock import run_mend  # noqa: PLC0415
+    from vw_fastcb.commands.terminal import guarded  # noqa: PLC0415
+
+    raise typer.Exit(guarded("clock", lambda: run_mend(journal, as_json=as_json)))
+
+
 def _refuse_log_options(sources: list[str], flags: str | None, start_from: Path | None, stops: bool) -> None:
     """Raises where logs seem to be meant, and no model was named for them."""
     looks_like_logs = len(sources) > 1 or os.path.isdir(sources[0]) or sources[0].endswith((".dsjson", ".json"))
@@ -364,5 +383,6 @@ def register(app: typer.Typer) -> None:
     app.command("learn", help=_LEARN_HELP)(learn)
     app.command("export", help=_EXPORT_HELP)(export)
     app.add_typer(column, name="column")
+    app.add_typer(clock, name="clock")
     app.command("backup", help="Copy a journal as it is at one moment, while it is in use.")(backup)
     app.command("import", help=_IMPORT_HELP)(import_journal)

@@ -28,6 +28,7 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.tuning import LogEvidence, Stage, TableEvidence, Tuning, search
 from vw_fastcb.learner.tuning.evidence import Evidence, Measured
 from vw_fastcb.learner.tuning.tuning import short_words_of, words_of
+from vw_fastcb.loop.clocks import now
 from vw_fastcb.loop.dsjson import decision_of
 from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
@@ -35,7 +36,6 @@ from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.settings import LoopSettings
-from vw_fastcb.loop.sqlite import now
 
 _LOGS = (".dsjson", ".json")
 _SQLITE = b"SQLite format 3\0"

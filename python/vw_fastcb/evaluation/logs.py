@@ -360,10 +360,10 @@ class JournalLog(LinesLog):
     """
 
     def __init__(self, path: str) -> None:
+        from vw_fastcb.loop.clocks import now  # noqa: PLC0415
         from vw_fastcb.loop.outcomes import Outcomes  # noqa: PLC0415, who has no journal does not wait for it
         from vw_fastcb.loop.reading import existing_journal  # noqa: PLC0415
         from vw_fastcb.loop.redis.address import without_password  # noqa: PLC0415
-        from vw_fastcb.loop.sqlite import now  # noqa: PLC0415
 
         self._journal = existing_journal(path, is_read=True)
         self._outcomes = Outcomes(self._journal, now=now())

@@ -15,6 +15,7 @@ from typing import Any
 
 from vw_fastcb.learner.engine import read_model
 from vw_fastcb.learner.fastcb import DEFAULTS
+from vw_fastcb.loop.clocks import now
 from vw_fastcb.loop.contexts import action_features_of, checked_id, features_of
 from vw_fastcb.loop.dsjson import Logged, decision_of
 from vw_fastcb.loop.exporting import FORMAT, METADATA
@@ -24,7 +25,7 @@ from vw_fastcb.loop.outcomes import OUTCOME_KINDS
 from vw_fastcb.loop.reading import watched
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
-from vw_fastcb.loop.sqlite import SqliteJournal, now
+from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.loop.worker import Options, Worker
 
 _RECORDS_AT_ONCE = 5000  # in a commit

@@ -169,6 +169,9 @@ class Join:
                 self.counts.ticks += 1
             case "erasure":
                 self._erase(record)
+            case "clock":
+                assert record.body is not None
+                self._turn_back(record.body["before"] - record.time)
             case "rollback" | "settings":
                 pass  # about the model; new settings are set by whoever reads them
         return effects
@@ -316,6 +319,20 @@ class Join:
         if window is not None:
             self.touched.add(window.position)
             self.counts.erased += 0 if window.learned else 1
+
+    def _turn_back(self, milliseconds: int) -> None:
+        """Time goes back: what waits goes on waiting for as long as it would have."""
+        self.windows = {
+            position: one._replace(deadline=one.deadline - milliseconds) for position, one in self.windows.items()
+        }
+        self.early = {
+            event_id: {position: one._replace(deadline=one.deadline - milliseconds) for position, one in some.items()}
+            for event_id, some in self.early.items()
+        }
+        self.touched |= self.windows.keys()
+        for some in self.early.values():
+            self.touched |= some.keys()
+        self._deadlines = [(deadline - milliseconds, position, name) for deadline, position, name in self._deadlines]
 
     def _open(self, window: Window) -> None:
         self.windows[window.position] = window

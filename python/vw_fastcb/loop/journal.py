@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from vw_fastcb.loop.clocks import MOST_APART, shown
 from vw_fastcb.loop.join import Waiting
 from vw_fastcb.loop.records import Kind, Record
 
@@ -57,6 +58,10 @@ class JournalFailed(LoopError):
 
 class JournalUnreachable(LoopError):
     """The server of the journal does not answer, and nobody knows whether the request was stored. Ask again."""
+
+
+class ClockDiffers(LoopError):
+    """Two clocks are too far apart to give a record its time. Nothing was stored; set the one that is wrong."""
 
 
 class Fenced(LoopError):
@@ -232,6 +237,10 @@ class Journal(Protocol):
         """Raises where nothing can be stored now, as far as that can be told without trying and without waiting."""
         ...
 
+    def check_clock(self) -> None:
+        """Raises where the time that a record would get now is in doubt, because two clocks contradict each other."""
+        ...
+
     def abandon(self) -> None:
         """Drops what a commit that was interrupted has left behind."""
         ...
@@ -330,6 +339,12 @@ class Journal(Protocol):
     def close(self) -> None:
         """Gives everything back."""
         ...
+
+
+def check_is_ahead(time: int, clock: int) -> None:
+    """Raises where a journal's time is not ahead of a clock, so that there is nothing to mend."""
+    if time - clock <= MOST_APART:
+        raise Conflict(f"the journal's time is {shown(time)}, and the clock says {shown(clock)}: nothing to mend.")
 
 
 def check_same(draft: Draft, decision: Record) -> None:

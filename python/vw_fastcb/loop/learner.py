@@ -133,7 +133,7 @@ class Learner:
 
     def _skip(self, record: Record) -> None:
         """A record that somebody has spoiled is a dead letter; but nobody can go on without what changes everything."""
-        if record.kind in ("settings", "rollback") or not isinstance(record.time, int):
+        if record.kind in ("settings", "rollback", "clock") or not isinstance(record.time, int):
             raise JournalRefused(f"record {record.position} ({record.kind}) is damaged; use a backup.")
         self.dead_letters.append(DeadLetter(record.position, f"the {record.kind} is damaged."))
         self.position, self.time = record.position, record.time
@@ -243,4 +243,6 @@ def is_sound(record: Record) -> bool:
         return is_sound and type(record.value) in (float, int)
     if record.kind in ("decision", "settings", "rollback"):
         return is_sound and type(record.body) is dict
+    if record.kind == "clock":
+        return is_sound and type(record.body) is dict and type(record.body.get("before")) is int
     return is_sound

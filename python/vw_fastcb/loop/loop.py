@@ -8,6 +8,7 @@ import inspect
 import math
 import os
 import secrets
+import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -19,11 +20,14 @@ from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.answers import LoopDecision, Status
+from vw_fastcb.loop.clocks import MOST_APART, now
 from vw_fastcb.loop.columns import Declared, Fitted, warning_of
 from vw_fastcb.loop.contexts import Features, action_features_of, checked_id, features_of, shown
 from vw_fastcb.loop.fingerprint import fingerprint
 from vw_fastcb.loop.journal import (
     Checkpoint,
+    ClockDiffers,
+    Conflict,
     DeadLetter,
     Draft,
     Fenced,
@@ -40,13 +44,12 @@ from vw_fastcb.loop.redis import Address, RedisJournal
 from vw_fastcb.loop.redis.address import without_password
 from vw_fastcb.loop.requests import Activate, Decide, Observe, Request
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
-from vw_fastcb.loop.sqlite import SqliteJournal, now
+from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.loop.worker import Options, View, Worker
 
 Duration: TypeAlias = "str | float | timedelta"
 _JOURNALS = "the name of a file, or redis://host:6379/journal"
 _MANY, _MOST_SILENT = 100, 0.3  # decisions without a reward, and their share, from which on there is a warning
-_CLOCK_OFF = 5000  # milliseconds that the machine's clock may differ from the journal's
 
 
 class _Unset:
@@ -477,6 +480,30 @@ class Loop:
             self._save_if_learner()
         return wanted.said()
 
+    def mend_clock(self) -> int:
+        """Takes the journal's time back to this machine's clock, if it is ahead: a wrong clock has written to it.
+
+        One record says so, and time goes on from there. What waits for rewards goes on waiting for as long as it would
+        have. What was closed too early stays closed: its late rewards are counted and not learned. First stop the
+        process whose clock is wrong.
+
+        Returns:
+            The milliseconds that the journal was ahead; 0 if there was nothing to mend.
+
+        Raises:
+            ClockDiffers: The process that learns now has another time.
+        """
+        self._check_open()
+        draft = Draft("clock")
+        try:
+            self._worker.submit([draft])
+        except Conflict:
+            return 0
+        self._save_if_learner()
+        assert draft.record is not None
+        assert draft.record.body is not None
+        return int(draft.record.body["before"] - draft.record.time)
+
     def erase(self, event_id: str | int) -> None:
         """Erases the features of one event for good. It is not learned if it was not yet.
 
@@ -547,16 +574,19 @@ class Loop:
             journal.check()
             position, time = journal.last()
             holder, letters, size = journal.lease(), journal.dead_letter_count(), journal.size()
+            journal.check_clock()
         except (JournalFailed, JournalRefused) as problem:
             worker.problem = worker.problem or problem  # whatever is asked next is refused
-        except (JournalUnreachable, JournalFull) as problem:
+        except (JournalUnreachable, JournalFull, ClockDiffers) as problem:
             away = problem
         ahead = max(time, journal.now()) - self._clock()
         found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble, away) if one is not None)
         problems = list(found)
-        if abs(ahead) > _CLOCK_OFF:
+        if abs(ahead) > MOST_APART:
             where = "ahead of" if ahead > 0 else "behind"
-            problems.append(f"the journal's time is {abs(ahead)} ms {where} this machine's clock; set the clock.")
+            said = f"the journal's time is {abs(ahead)} ms {where} this machine's clock; set the clock"
+            mend = f", or, if the journal is wrong, mend it: fastcb clock mend {shlex.quote(str(journal))}"
+            problems.append(f"{said}{mend if time - self._clock() > MOST_APART else ''}.")
         return Status(
             role="learner" if worker.is_learner else "decider",
             learner=holder.holder.partition("/")[0] if holder is not None and holder.is_live else None,

@@ -173,7 +173,13 @@ class _Verifier:
             return
         if record.position != learner.position + 1:
             self._found.differ(f"record {learner.position + 1} is missing.")
-        if record.time < learner.time:
+        if record.kind == "clock":
+            before = (record.body or {})["before"]
+            if before != learner.time and learner.position == record.position - 1:
+                self._found.differ(
+                    f"record {record.position} says that the time before it was {before} ms, and it was {learner.time}."
+                )
+        elif record.time < learner.time:
             self._found.differ(f"record {record.position} is of {record.time} ms, before the one before it.")
         if record.kind == "rollback":
             body = record.body or {}

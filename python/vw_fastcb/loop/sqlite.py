@@ -6,6 +6,7 @@ import contextlib
 import gc
 import itertools
 import json
+import logging
 import os
 import random
 import secrets
@@ -19,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from vw_fastcb._engine import to_json as _json
+from vw_fastcb.loop.clocks import MOST_APART, Stamp, now, uptime
+from vw_fastcb.loop.clocks import shown as shown_clock
 from vw_fastcb.loop.files import new_file, sync_folder
 from vw_fastcb.loop.guard import Guard
 from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
+    ClockDiffers,
     Conflict,
     DeadLetter,
     Draft,
@@ -38,11 +42,14 @@ from vw_fastcb.loop.journal import (
     UnknownEvent,
     UnknownGeneration,
     Written,
+    check_is_ahead,
     check_same,
     check_same_reward,
 )
 from vw_fastcb.loop.processes import Process
 from vw_fastcb.loop.records import KINDS, Kind, Record
+
+_log = logging.getLogger("vw_fastcb.loop")
 
 SCHEMA = 1
 _APPLICATION = 0x46434231  # "FCB1", in the file's header
@@ -94,8 +101,8 @@ CREATE TABLE window (
 );
 CREATE INDEX window_gone ON window (until) WHERE until IS NOT NULL;
 CREATE TABLE dead_letter (position INTEGER NOT NULL, since INTEGER NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE lease (epoch INTEGER NOT NULL, process TEXT NOT NULL, expires INTEGER NOT NULL);
-INSERT INTO lease VALUES (0, '', 0);
+CREATE TABLE lease (epoch INTEGER NOT NULL, process TEXT NOT NULL, expires INTEGER NOT NULL, clock TEXT);
+INSERT INTO lease VALUES (0, '', 0, NULL);
 """
 _RECORD = "SELECT position, time, kind, event_id, of, value, reward_id, body FROM record"
 
@@ -103,13 +110,13 @@ _RECORD = "SELECT position, time, kind, event_id, of, value, reward_id, body FRO
 # Whoever commits for many asks one question and adds all rows at once: after each statement other threads go on, and it
 # waits for its turn again.
 def _head(which: str) -> str:
-    """The lease, the last record, and the decisions of events."""
+    """The lease, its holder's clock, the last record, and the decisions of events."""
     decisions = (
         "SELECT json_group_array(json_array(event_id, position, time)) FROM record "
         f"WHERE kind = {_KIND['decision']} AND event_id {which}"
     )
     return (
-        f"SELECT epoch, process, coalesce(position, 0), coalesce(time, 0), ({decisions}) FROM lease "
+        f"SELECT epoch, process, clock, coalesce(position, 0), coalesce(time, 0), ({decisions}) FROM lease "
         "LEFT JOIN record ON position = (SELECT max(position) FROM record)"
     )
 
@@ -216,6 +223,8 @@ class SqliteJournal:
             undo.callback(self._db.close)
             self._db.execute("PRAGMA busy_timeout = 0")  # see _begin
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if self._is_holder else 0}")
+            if not self._is_fixed:
+                self._add_clock_of_holder()
             self._reader = _connect(self.path, self._is_fixed)
             undo.callback(self._reader.close)
             if self._guard is not None:
@@ -258,10 +267,16 @@ class SqliteJournal:
             self._check_log()
             ids = [one.event_id for one in drafts if one.event_id is not None]
             asked = (_HEAD_OF_ONE, ids) if len(ids) == 1 else (_HEAD, (_json(ids),))
-            epoch, holder, before, last_time, decisions = self._db.execute(*asked).fetchone()
+            epoch, holder, clock, before, last_time, decisions = self._db.execute(*asked).fetchone()
             if lease is not None and (epoch, holder) != (lease.epoch, lease.holder):
                 lease, is_fenced = None, True
-            batch = _Rows(self._db, max(last_time, self._clock()), before, decisions)
+            time_now = self._clock()
+            if lease is not None:
+                self._follow_own_clock(lease, clock, time_now)
+            elif drafts:
+                is_mending = any(draft.kind == "clock" for draft in drafts)
+                self._check_clock(clock, time_now, 0 if is_mending else last_time, is_mending=is_mending)
+            batch = _Rows(self._db, max(last_time, time_now), before, decisions)
             for draft in drafts:
                 try:
                     draft.record, draft.is_new = self._placed(draft, batch, lease)
@@ -347,6 +362,8 @@ class SqliteJournal:
         now = batch.now
         of = 0 if draft.event_id is None else batch.decision_of(draft.event_id, now - self.memory)
         is_plain = draft.reward_id is None if draft.kind == "reward" else draft.kind == "decision" and not of
+        if draft.kind == "clock":
+            return self._mended(draft, batch), True
         if not is_plain:
             batch.write()  # what follows asks the file
             earlier = None if draft.event_id is None else self._earlier(draft, of, now)
@@ -357,6 +374,77 @@ class SqliteJournal:
         record = Record(batch.last + 1, now, draft.kind, draft.event_id, of, draft.value, draft.reward_id, draft.body)
         batch.add(record)
         return record, True
+
+    def _mended(self, draft: Draft, batch: _Rows) -> Record:
+        """The record from which on the journal's time is that of the clock again."""
+        before, batch.now = batch.now, self._clock()
+        try:
+            check_is_ahead(before, batch.now)
+        except Conflict:
+            batch.now = before
+            raise
+        draft.body = {"before": before}
+        record = Record(batch.last + 1, batch.now, "clock", body=draft.body)
+        batch.add(record)
+        return record
+
+    # Whether this process's clock can be right. The learner says with each renewal of its lease what its clock says,
+    # and at which uptime of the machine. So another process knows what that clock says now, however silent the journal
+    # was. Where both would give a record the same time, because the journal is ahead of them, it does not matter.
+
+    def check_clock(self) -> None:
+        """See `Journal`."""
+        if self._is_fixed or self._is_holder:
+            return
+        with self._read() as db:
+            clock = db.execute("SELECT clock FROM lease").fetchone()[0]
+            self._check_clock(clock, self._clock(), _last(db)[1], db=db)
+
+    def _check_clock(
+        self,
+        clock: str | None,
+        ours: int,
+        least: int,
+        *,
+        is_mending: bool = False,
+        db: sqlite3.Connection | None = None,
+    ) -> None:
+        """Raises where the learner's clock and this one are too far apart; both count from `least` on."""
+        stamp = Stamp.parse(clock)
+        if stamp is None:
+            return
+        held = self._lease_of(db or self._db)
+        # A clock that was passed in is for tests, and the operator who mends the journal vouches for this one.
+        is_machines = self._clock is now and not is_mending
+        theirs = stamp.clock_now() if held.is_live or (is_machines and stamp.is_fresh) else None
+        if theirs is not None and abs(max(ours, least) - max(theirs, least)) > MOST_APART:
+            raise ClockDiffers(
+                f"this process's clock says {shown_clock(ours)}, and that of the learner, process "
+                f"{held.holder.partition('/')[0] or 'that has ended'}, says {shown_clock(theirs)}; nothing was stored. "
+                "Set the clock that is wrong and start its process again. If that is the learner's: stop it, and mend "
+                f"the journal with fastcb clock mend {str(self.path)!r}."
+            )
+
+    def _follow_own_clock(self, lease: Lease, clock: str | None, ours: int) -> None:
+        """The learner's clock may be set while it runs; all others are to know at once."""
+        stamp = Stamp.parse(clock)
+        theirs = None if stamp is None or self._clock is not now else stamp.clock_now()
+        if theirs is not None and abs(ours - theirs) > MOST_APART:
+            _log.warning(
+                "this machine's clock was set from %s to %s. If that was wrong, set it again and mend the journal: "
+                "fastcb clock mend %s",
+                shown_clock(theirs),
+                shown_clock(ours),
+                self.path,
+            )
+            self._db.execute("UPDATE lease SET clock = ?", (str(Stamp.of(ours)),))
+
+    def _add_clock_of_holder(self) -> None:
+        """Journals of 0.3 have no place for it."""
+        if not _has_clock(self._db):
+            with self._transaction():
+                if not _has_clock(self._db):  # another process may have been faster
+                    self._db.execute("ALTER TABLE lease ADD COLUMN clock TEXT")
 
     def _check_rare(self, draft: Draft, of: int, lease: Lease | None) -> None:
         match draft.kind:
@@ -419,7 +507,7 @@ class SqliteJournal:
         with self._writing, self._transaction():
             position, when = _last(self._db)
             for one in records:
-                if one.position != position + 1 or one.time < when:
+                if one.position != position + 1 or (one.time < when and one.kind != "clock"):
                     raise ValueError(f"record {one.position} at {one.time} cannot follow {position} at {when}.")
                 position, when = one.position, one.time
                 self._db.execute(_INSERT, _row(one))
@@ -444,12 +532,21 @@ class SqliteJournal:
             gc.collect()  # of a loop that was dropped without being closed nothing is left
         with self._writing, self._transaction():
             held = self._lease_of(self._db)
-            if held.is_live and not by_force:
+            if not by_force and (held.is_live or not self._agrees_with_last_holder()):
                 return None
             self._set_lease(held.epoch + 1, self._holder, duration)
             self._is_staged = True
         self._set_holder(True)
         return Lease(held.epoch + 1, self._holder, is_live=True)
+
+    def _agrees_with_last_holder(self) -> bool:
+        """Whether this clock can be right, as far as the one of a learner that has just ended can tell."""
+        clock, least = self._db.execute("SELECT clock FROM lease").fetchone()[0], _last(self._db)[1]
+        try:
+            self._check_clock(clock, self._clock(), least)
+        except ClockDiffers:
+            return False
+        return True
 
     def renewal(self, lease: Lease, duration: int) -> Task:
         """Holds the lease for so many milliseconds from now."""
@@ -467,12 +564,13 @@ class SqliteJournal:
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if is_holder else 0}")
 
     def _set_lease(self, epoch: int, process: str, duration: int) -> None:
-        row = (epoch, process, _uptime() + duration if duration else 0)
-        self._db.execute("UPDATE lease SET epoch = ?, process = ?, expires = ?", row)
+        clock = str(Stamp.of(self._clock())) if self._clock is now else None
+        row = (epoch, process, uptime() + duration if duration else 0, clock)
+        self._db.execute("UPDATE lease SET epoch = ?, process = ?, expires = ?, clock = ?", row)
 
     def _lease_of(self, db: sqlite3.Connection) -> Lease:
         epoch, process, expires = db.execute("SELECT epoch, process, expires FROM lease").fetchone()
-        return Lease(epoch, process, is_live=_uptime() < expires and _may_live(process))
+        return Lease(epoch, process, is_live=uptime() < expires and _may_live(process))
 
     def _holds(self, lease: Lease) -> bool:
         found = self._db.execute("SELECT epoch, process FROM lease").fetchone()
@@ -741,7 +839,8 @@ class SqliteJournal:
                     contextlib.closing(sqlite3.connect(draft)) as target,
                 ):
                     db.backup(target)
-                    target.execute("UPDATE lease SET process = '', expires = 0")  # nobody learns from the copy yet
+                    # Nobody learns from the copy yet.
+                    target.execute("UPDATE lease SET process = '', expires = 0, clock = NULL")
                     target.commit()
             finally:
                 for left in _files(draft)[1:]:
@@ -863,6 +962,10 @@ class _Rows:
             values, count = self._values, self._count
             self._values, self._count = [], 0
             self._db.execute(_INSERTS[count - 1], values)
+
+
+def _has_clock(db: sqlite3.Connection) -> bool:
+    return any(name == "clock" for _, name, *_ in db.execute("PRAGMA table_info(lease)"))
 
 
 _FEATURES = ("context", "action_features", "erased")
@@ -1122,13 +1225,3 @@ os.register_at_fork(
     after_in_parent=lambda: _after_fork(in_child=False),
     after_in_child=lambda: _after_fork(in_child=True),
 )
-
-
-def now() -> int:
-    """The machine's time in milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def _uptime() -> int:
-    """Milliseconds since the machine started: all its processes agree, and nobody sets it."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

@@ -177,14 +177,20 @@ class Live:
 
     def apply(self, record: Record) -> None:
         """Takes the next record."""
-        self.position, self.time = record.position, max(self.time, record.time)
         if not is_sound(record):
+            self.position = record.position
             return
+        self.position, self.time = (
+            record.position,
+            record.time if record.kind == "clock" else max(self.time, record.time),
+        )
         effects = self._join.apply(record)
         if record.kind == "decision":
             self._decide(record)
         elif record.kind == "settings":
             self._change(record)
+        elif record.kind == "clock":
+            self._marks.append({"time": record.time, "what": "the clock was mended"})
         elif record.kind == "rollback":
             generation = (record.body or {}).get("generation")
             self._marks.append({"time": record.time, "what": f"rolled back to generation {generation}"})

@@ -8,8 +8,8 @@ from loop.support import Clock, journal_at
 from vw_fastcb import Loop
 from vw_fastcb.commands.tune import _of_journal
 from vw_fastcb.evaluation import evaluate, open_log
+from vw_fastcb.loop.clocks import now
 from vw_fastcb.loop.outcomes import Outcomes
-from vw_fastcb.loop.sqlite import now
 
 SETTINGS = {"actions": 2, "reward_range": (0, 1), "wait": "1h", "seed": 1}
 HOUR = 3_600_000

@@ -38,6 +38,10 @@ class RedisServer:
 
     def start(self) -> RedisServer:
         self.launch()
+        return self.wait()
+
+    def wait(self) -> RedisServer:
+        """Until it answers."""
         end = time.monotonic() + 30
         while not self.answers():
             assert time.monotonic() < end, (self.folder / "log").read_text()

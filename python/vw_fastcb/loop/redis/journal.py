@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from vw_fastcb._engine import to_json
+from vw_fastcb.loop.clocks import MOST_APART, now
 from vw_fastcb.loop.journal import (
     Conflict,
     Draft,
@@ -22,6 +22,7 @@ from vw_fastcb.loop.journal import (
     UnknownEvent,
     UnknownGeneration,
     Written,
+    check_is_ahead,
     check_same,
     check_same_reward,
 )
@@ -30,10 +31,11 @@ from vw_fastcb.loop.redis.address import Address
 from vw_fastcb.loop.redis.checkpoints import Checkpoints
 from vw_fastcb.loop.redis.leases import Leases
 from vw_fastcb.loop.redis.records import Records, as_record, body_of, time_and_position
-from vw_fastcb.loop.redis.server import Server
+from vw_fastcb.loop.redis.server import Server, clocks_differ
 from vw_fastcb.loop.redis.store import FENCED, Store
 
 SCHEMA = 1
+_MOST_APART = 60_000  # milliseconds; a request may be on its way for a while
 _LATEST = 2**53  # the largest number that Lua can count to
 
 _open_journals: weakref.WeakSet[RedisJournal] = weakref.WeakSet()
@@ -86,7 +88,7 @@ class RedisJournal:
 
     def now(self) -> int:
         """See `Journal`. The server's clock counts, and how far this machine's is off is known from its last answer."""
-        return self._clock() if self._clock is not None else _machine_time() + self._offset
+        return self._clock() if self._clock is not None else now() + self._offset
 
     def last(self) -> tuple[int, int]:
         """Position and time of the newest record."""
@@ -105,6 +107,9 @@ class RedisJournal:
     def check_health(self) -> None:
         """See `Journal`."""
         self._store.server.check_health()
+
+    def check_clock(self) -> None:
+        """See `Journal`. The server's clock counts; `status` compares it with this machine's."""
 
     def abandon(self) -> None:
         """Gives up connections on which an answer may still come."""
@@ -139,6 +144,7 @@ class RedisJournal:
         memory = "" if math.isinf(self.memory) else str(int(self.memory))
         arguments = [str(self._seen), self._given_time(), memory]
         arguments += ["", "", ""] if lease is None else [str(lease.epoch), lease.holder, str(min(known, _LATEST))]
+        arguments += [str(now()), str(_MOST_APART)]
         for draft in drafts:
             arguments += _as_arguments(draft)
         fenced, server_time, before, outcomes, foreign = self._store.write("append", *arguments)
@@ -152,7 +158,7 @@ class RedisJournal:
 
     def _note(self, position: int, server_time: int) -> None:
         self._seen = max(self._seen, position)
-        self._offset = server_time - _machine_time()
+        self._offset = server_time - now()
 
     def _given_time(self) -> str:
         """What the clock says that was given; nothing where the server's counts."""
@@ -214,25 +220,22 @@ def _is_open(holder: str) -> bool:
     return any(journal.holder == holder for journal in list(_open_journals))
 
 
-def _machine_time() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _as_arguments(draft: Draft) -> list[str]:
     value = "" if draft.value is None else repr(draft.value)
     if draft.kind == "rollback":
         generation = (draft.body or {}).get("generation")
         value = str(int(generation)) if isinstance(generation, int) else ""
     body = "" if draft.body is None or draft.kind == "rollback" else to_json(draft.body)
-    return [draft.kind, draft.event_id or "", value, draft.reward_id or "", body, str(draft.expected)]
+    expected = MOST_APART if draft.kind == "clock" else draft.expected
+    return [draft.kind, draft.event_id or "", value, draft.reward_id or "", body, str(expected)]
 
 
 def _placed(draft: Draft, outcome: list[Any]) -> tuple[Record, bool]:
     """The record that a draft became, and True; or the one that said the same before."""
     match outcome:
-        case [b"new", id_, of, body]:
-            when, position = time_and_position(id_)
-            if body:  # what a rollback goes back to, filled in
+        case [b"new", id_, of, body, time]:
+            when, position = int(time), time_and_position(id_)[1]
+            if body:  # what a rollback goes back to, or what the time was, filled in
                 draft.body = body_of(body, position)
             event, reward = draft.event_id, draft.reward_id
             return Record(position, when, draft.kind, event, int(of), draft.value, reward, draft.body), True
@@ -247,6 +250,11 @@ def _placed(draft: Draft, outcome: list[Any]) -> tuple[Record, bool]:
             raise UnknownEvent(f"there is no event {draft.event_id!r}, or not any more; nothing was erased.")
         case [b"changed"]:
             raise Conflict("the settings were changed by another process meanwhile; open the loop again.")
+        case [b"right", time, clock]:
+            check_is_ahead(int(time), int(clock))
+            raise AssertionError("the script and we agree on what is ahead")
+        case [b"apart", server, caller]:
+            raise clocks_differ(int(server), int(caller))
         case [b"unkept", kept]:
             generation = (draft.body or {}).get("generation")
             numbers = sorted(int(one) for one in kept)

@@ -79,8 +79,9 @@ def time_and_position(id_: bytes) -> tuple[int, int]:
 
 def as_record(found: list[bytes]) -> Record:
     """A record as scripts give it."""
-    id_, kind, event_id, of, value, reward_id, body = found
+    id_, kind, event_id, of, value, reward_id, body, time = found
     when, position = time_and_position(id_)
+    when = int(time) if time else when  # it was taken back since; ids only grow
     number = {name.encode(): number for number, name in enumerate(KINDS)}.get(kind)
     try:
         if number is None:

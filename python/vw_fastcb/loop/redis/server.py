@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from vw_fastcb.loop.clocks import shown
 from vw_fastcb.loop.journal import (
+    ClockDiffers,
     Fenced,
     JournalFailed,
     JournalFull,
@@ -37,6 +39,14 @@ _DURABLE = {
     "aof-load-truncated": "no",
 }
 _MISSING = "journals in Redis need the package redis: pip install 'vw-fastcb[redis]'."
+
+
+def clocks_differ(server: int, caller: int) -> ClockDiffers:
+    """Nobody knows which one is right."""
+    return ClockDiffers(
+        f"the clock of the Redis server says {shown(server)}, and that of this machine says {shown(caller)}; nothing "
+        "was stored. Set the one that is wrong."
+    )
 
 
 def _library() -> Any:
@@ -243,4 +253,6 @@ class Server:
                 f"{rest!r} is in Redis at {place}, but the rest of that journal is not. Put it back, or remove the key."
             ),
         }
+        if code == "CLOCKS":
+            meanings[code] = clocks_differ(*map(int, rest.split()))
         return meanings.get(code) or LoopError(f"Redis at {place} refused ({said}).")

@@ -2,13 +2,19 @@
 -- draft, and, for the holder of the lease, records of others that it does not know.
 local seen, clock, memory = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local epoch, holder, known = ARGV[7], ARGV[8], ARGV[9]
+local caller, most_apart = tonumber(ARGV[10]), tonumber(ARGV[11])
 local server = server_time()
-local last_time, last = last_record()
+local last_time, last, last_id_time = last_record()
 if last < seen then
   return redis.error_reply('LOST record ' .. int(seen) .. ' was there, and the last one is ' .. int(last))
 end
 local before = last
 local now = math.max(last_time, clock == '' and server or tonumber(clock))
+-- A journal may be silent for days. That so much time has passed, two clocks have to say.
+if clock == '' and #ARGV > 11 and server - last_time > most_apart and math.abs(server - caller) > most_apart then
+  return redis.error_reply('CLOCKS ' .. int(server) .. ' ' .. int(caller))
+end
+local id_time = math.max(last_id_time, now)
 local remembered_since = memory == '' and -1 or now - tonumber(memory)
 local is_learner = epoch ~= '' and holds_lease(epoch, holder)
 
@@ -78,6 +84,16 @@ local function checked(kind, value, body, expected, of)
     end
     local wanted = cjson.decode(kept)
     return nil, '{"generation":' .. value .. ',"position":' .. int(wanted.position) .. ',"sha256":"' .. wanted.sha256 .. '"}'
+  elseif kind == 'clock' then
+    local taken = clock == '' and server or tonumber(clock)
+    if now - taken <= tonumber(expected) then
+      return {'right', int(now), int(taken)}
+    elseif clock == '' and math.abs(server - caller) > most_apart then
+      return {'apart', int(server), int(caller)}
+    end
+    local content = '{"before":' .. int(now) .. '}'
+    now = taken
+    return nil, content
   elseif kind == 'tick' and not is_learner then
     return {'fenced'}
   end
@@ -95,25 +111,29 @@ local function append(kind, event, value, reward, body, expected)
     return problem
   end
   last = last + 1
-  local id = int(now) .. '-' .. int(last)
+  local id = int(id_time) .. '-' .. int(last)
   local observed, stored = kind == 'reward' and value or '', content
   if kind == 'decision' then
     of, stored = 0, ''
     redis.call('HSET', DECISIONS, int(last), int(now) .. '\0' .. event .. '\0' .. content)
   end
-  redis.call('XADD', RECORDS, id, 'kind', kind, 'event', event, 'of', int(of), 'value', observed, 'reward', reward, 'body', stored)
+  local fields = {'kind', kind, 'event', event, 'of', int(of), 'value', observed, 'reward', reward, 'body', stored}
+  if id_time ~= now then
+    fields[13], fields[14] = 'time', int(now)
+  end
+  redis.call('XADD', RECORDS, id, unpack(fields))
   local name = name_of(kind, event, reward)
   if name then
     redis.call('HSET', IDS, name, id)
   end
-  if kind == 'settings' or kind == 'rollback' or kind == 'erasure' then
+  if kind == 'settings' or kind == 'rollback' or kind == 'erasure' or kind == 'clock' then
     redis.call('ZADD', of_kind(kind), last, id)
   end
-  return {'new', id, int(of), kind == 'rollback' and content or ''}
+  return {'new', id, int(of), (kind == 'rollback' or kind == 'clock') and content or '', int(now)}
 end
 
 local outcomes = {}
-for i = 10, #ARGV, 6 do
+for i = 12, #ARGV, 6 do
   outcomes[#outcomes + 1] = append(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
 end
 local is_fenced = epoch ~= '' and not is_learner

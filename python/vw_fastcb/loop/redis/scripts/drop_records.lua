@@ -33,7 +33,7 @@ for _, entry in ipairs(redis.call('XRANGE', RECORDS, '-', '+', 'COUNT', ARGV[7])
   elseif kind == 'erasure' then
     forget('e' .. event, entry[1])
   end
-  if kind == 'settings' or kind == 'rollback' or kind == 'erasure' then
+  if kind == 'settings' or kind == 'rollback' or kind == 'erasure' or kind == 'clock' then
     redis.call('ZREM', of_kind(kind), entry[1])
   end
 end

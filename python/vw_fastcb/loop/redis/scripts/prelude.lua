@@ -26,21 +26,24 @@ local function model(sha256)
   return prefix .. 'model:' .. sha256
 end
 
--- Time and position of a record, by its id in the stream.
+-- Time and position of a record, by its id in the stream. Ids only grow: after the journal's time was taken back, records
+-- have their time in a field, too.
 local function time_and_position(id)
   local time, position = string.match(id, '^(%d+)-(%d+)$')
   return tonumber(time), tonumber(position)
 end
 
+-- Time and position of the newest record, and the time in its id.
 local function last_record()
   local last = redis.call('XREVRANGE', RECORDS, '+', '-', 'COUNT', 1)[1]
   if not last then
-    return 0, 0
+    return 0, 0, 0
   end
-  return time_and_position(last[1])
+  local time, position = time_and_position(last[1])
+  return tonumber(last[2][14] or time), position, time
 end
 
--- A record as the client reads it: id, kind, event, of, value, reward id, body. Decisions have their body elsewhere,
+-- A record as the client reads it: id, kind, event, of, value, reward id, body, time if the id does not say it. Decisions have their body elsewhere,
 -- because what is in a stream cannot be erased.
 local function as_record(entry)
   local id, fields = entry[1], entry[2]
@@ -50,7 +53,7 @@ local function as_record(entry)
     local stored = redis.call('HGET', DECISIONS, int(position))
     body = stored and string.match(stored, '^%d+%z[^%z]*%z(.*)$') or ''
   end
-  return {id, fields[2], fields[4], fields[6], fields[8], fields[10], body}
+  return {id, fields[2], fields[4], fields[6], fields[8], fields[10], body, fields[14] or ''}
 end
 
 local function record_at(id)
