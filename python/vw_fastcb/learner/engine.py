@@ -19,6 +19,7 @@ from vw_fastcb.learner import rows
 from vw_fastcb.learner.events import ActionSets, Events
 from vw_fastcb.learner.outcomes import chosen_actions, engine_costs, event_weights, one_weight
 from vw_fastcb.learner.settings import Settings, bits_to_use, is_whole, params_of
+from vw_fastcb.refusals import RefusedValue
 
 ACTIONS_NOUN = "action features"
 
@@ -118,9 +119,11 @@ class Engine:
         """Refuses features of fixed actions, and events without any where actions are not fixed."""
         n_actions = self.settings.n_actions
         if n_actions is not None and action_features is not None:
-            raise ValueError(f"action_features were given; expected none, this learner has {n_actions} fixed actions.")
+            raise RefusedValue(
+                f"action_features were given; expected none, this learner has {n_actions} fixed actions."
+            )
         if n_actions is None and action_features is None:
-            raise ValueError(
+            raise RefusedValue(
                 "action_features are missing; give the features of the actions, or make the learner with n_actions "
                 "where actions are fixed."
             )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from vw_fastcb.learner.frames import is_number
+from vw_fastcb.refusals import RefusedType, RefusedValue
 
 CONTEXT, ACTION = "x", "a"  # VW namespaces
 _MOST_BITS = 31  # of VW
@@ -151,18 +152,18 @@ class Settings:
         """The number of an action that was given by number or by name; `count` is how many there are, if known."""
         if isinstance(action, str):
             if self.action_names is None:
-                raise ValueError(
+                raise RefusedValue(
                     f"action {action!r} is a name, and this learner's actions have none; give action_names."
                 )
             if action not in self.action_names:
-                raise ValueError(f"action {action!r} is unknown; expected one of {list(self.action_names)}.")
+                raise RefusedValue(f"action {action!r} is unknown; expected one of {list(self.action_names)}.")
             return self.action_names.index(action)
         if count is None:
             count = _MOST_ACTIONS if self.n_actions is None else self.n_actions
         if not is_whole(action):
-            raise ValueError(f"action is {action!r}; expected a whole number, counted from 0, or a name.")
+            raise RefusedValue(f"action is {action!r}; expected a whole number, counted from 0, or a name.")
         if not 0 <= action < count:
-            raise ValueError(f"action {action} is unknown; expected 0 to {count - 1}.")
+            raise RefusedValue(f"action {action} is unknown; expected 0 to {count - 1}.")
         return int(action)
 
     def excluded(self, exclude: Any) -> list[int] | None:
@@ -171,7 +172,7 @@ class Settings:
             return None
         scalar = isinstance(exclude, np.ndarray) and exclude.ndim == 0
         if isinstance(exclude, str) or scalar or not isinstance(exclude, Collection):
-            raise TypeError(f"exclude is {exclude!r}; expected a list of actions.")
+            raise RefusedType(f"exclude is {exclude!r}; expected a list of actions.")
         return [self.action_number(action) for action in exclude]
 
 

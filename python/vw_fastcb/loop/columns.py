@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from vw_fastcb.learner.settings import is_whole
 from vw_fastcb.loop.contexts import Features, shown
+from vw_fastcb.refusals import RefusedValue
 
 Declared: TypeAlias = "int | Mapping[str, str] | None"
 Kind = Literal["number", "text", "any"]
@@ -141,20 +142,20 @@ class ColumnRule:
         settled = {name: kinds[name] if kind == "any" else kind for name, kind in known.items() if kind is not None}
         return (self.declared if isinstance(self.declared, int) else None), settled
 
-    def _wrong_list(self, row: list[Any], what: str) -> ValueError:
+    def _wrong_list(self, row: list[Any], what: str) -> RefusedValue:
         if isinstance(self.declared, int):
-            return ValueError(f"{what} is a list of {len(row)} numbers; expected {self._shown()}, as declared.")
-        return ValueError(f"{what} is a list of {len(row)} numbers; expected a dictionary with {self._shown()}.")
+            return RefusedValue(f"{what} is a list of {len(row)} numbers; expected {self._shown()}, as declared.")
+        return RefusedValue(f"{what} is a list of {len(row)} numbers; expected a dictionary with {self._shown()}.")
 
-    def _wrong_value(self, name: str, value: Any, kind: str | None, what: str) -> ValueError:
+    def _wrong_value(self, name: str, value: Any, kind: str | None, what: str) -> RefusedValue:
         if isinstance(self.declared, int):
-            return ValueError(f"{what} has {shown(value)} for {shown(name)}; expected {self._shown()}, as declared.")
+            return RefusedValue(f"{what} has {shown(value)} for {shown(name)}; expected {self._shown()}, as declared.")
         if kind is None:
-            return ValueError(
+            return RefusedValue(
                 f"{what} has the column {shown(name)}, which is not declared; expected {self._shown()}. To declare it: "
                 "fastcb column set."
             )
-        return ValueError(
+        return RefusedValue(
             f"{what} has {shown(value)} for {shown(name)}, which is declared as {kind}; expected "
             f"{'text' if kind == 'text' else 'a number'}. To declare another kind: fastcb column set."
         )

@@ -20,6 +20,7 @@ import numpy as np
 
 from vw_fastcb.learner import frames
 from vw_fastcb.learner.frames import is_number
+from vw_fastcb.refusals import RefusedType, RefusedValue
 
 # Names and values, or the numbers of an array.
 Features: TypeAlias = "dict[str, float | int | bool | str | None] | list[float | int | bool | None]"
@@ -39,21 +40,21 @@ def features_of(given: Any, what: str) -> Features:
         flat: dict[str, Any] = {}
         for name, value in _flattened(given, "", what, 0):
             if name in flat:
-                raise ValueError(f"{what} has the feature {name!r} twice, once it is flat; expected each name once.")
+                raise RefusedValue(f"{what} has the feature {name!r} twice, once it is flat; expected each name once.")
             flat[name] = value
         return flat
     if frames.is_frame(given):
         if len(given) != 1:
-            raise ValueError(f"{what} has {len(given)} rows; expected one.")
+            raise RefusedValue(f"{what} has {len(given)} rows; expected one.")
         return features_of(frames.columns_of(given, what).row(0), what)
     if frames.is_series(given):
         return features_of(given.to_dict(), what)
     if isinstance(given, np.ndarray) or _is_list(given):
         if isinstance(given, np.ndarray) and given.ndim != 1:
-            raise ValueError(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
+            raise RefusedValue(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
         row = [_number(value, what) for value in (given.tolist() if isinstance(given, np.ndarray) else given)]
         return row or {}
-    raise TypeError(f"{what} is {shown(given)}; expected a dictionary, or a row of numbers.")
+    raise RefusedType(f"{what} is {shown(given)}; expected a dictionary, or a row of numbers.")
 
 
 def action_features_of(given: Any) -> list[Features]:
@@ -62,12 +63,12 @@ def action_features_of(given: Any) -> list[Features]:
         columns = frames.columns_of(given, "action_features")
         given = [columns.row(i) for i in range(len(columns))]
     if not _is_list(given) and not isinstance(given, np.ndarray):
-        raise TypeError(f"action_features are {shown(given)}; expected a list of dictionaries, or a table (A, d).")
+        raise RefusedType(f"action_features are {shown(given)}; expected a list of dictionaries, or a table (A, d).")
     if len(given) == 0:
-        raise ValueError("action_features are empty; expected the features of at least one action.")
+        raise RefusedValue("action_features are empty; expected the features of at least one action.")
     table = [features_of(one, f"action {i}") for i, one in enumerate(given)]
     if len({type(one) for one in table}) > 1:
-        raise TypeError("some action_features are dictionaries and some are arrays; expected one form.")
+        raise RefusedType("some action_features are dictionaries and some are arrays; expected one form.")
     return table
 
 
@@ -76,7 +77,7 @@ def as_engine_rows(rows: list[Features]) -> Any:
     if rows and isinstance(rows[0], list):
         lengths = {len(row) for row in rows}
         if len(lengths) > 1:
-            raise ValueError(f"action_features have rows of {sorted(lengths)} numbers; expected the same for all.")
+            raise RefusedValue(f"action_features have rows of {sorted(lengths)} numbers; expected the same for all.")
         return np.array(rows, dtype=np.float64)
     return rows
 
@@ -91,9 +92,9 @@ def checked_id(given: Any, what: str = "event_id") -> str:
     if isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.bool_)):
         given = str(int(given))
     if not isinstance(given, str):
-        raise TypeError(f"{what} is {shown(given)}; expected text or a whole number.")
+        raise RefusedType(f"{what} is {shown(given)}; expected text or a whole number.")
     if not 1 <= len(given) <= 256 or not _is_text(given):
-        raise ValueError(f"{what} is {shown(given)}; expected 1 to 256 characters of text, without NUL.")
+        raise RefusedValue(f"{what} is {shown(given)}; expected 1 to 256 characters of text, without NUL.")
     return str(given)
 
 
@@ -114,10 +115,10 @@ def _is_plain(given: dict[Any, Any]) -> bool:
 
 def _flattened(given: Mapping[Any, Any], prefix: str, what: str, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > _DEEPEST:
-        raise ValueError(f"{what} is nested deeper than {_DEEPEST} levels; expected a flatter dictionary.")
+        raise RefusedValue(f"{what} is nested deeper than {_DEEPEST} levels; expected a flatter dictionary.")
     for key, value in given.items():
         if not isinstance(key, (str, int)) or not _is_text(str(key)):
-            raise TypeError(f"{what} has the name {shown(key)}; expected text, without NUL and lone surrogates.")
+            raise RefusedType(f"{what} has the name {shown(key)}; expected text, without NUL and lone surrogates.")
         yield from _feature(f"{prefix}{key}", value, what, depth)
 
 
@@ -149,7 +150,7 @@ def _number(value: Any, what: str) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if not is_number(value):
-        raise TypeError(f"{what} has the value {shown(value)}; expected numbers, text, or missing values.")
+        raise RefusedType(f"{what} has the value {shown(value)}; expected numbers, text, or missing values.")
     if isinstance(value, float) and math.isnan(value):
         return None
     return _finite(value if isinstance(value, (bool, int)) else float(value), what)
@@ -157,13 +158,13 @@ def _number(value: Any, what: str) -> Any:
 
 def _finite(value: Any, what: str) -> Any:
     if value is not None and not -_LARGEST < value < _LARGEST:
-        raise ValueError(f"{what} has the value {shown(value)}; expected finite numbers (in float32).")
+        raise RefusedValue(f"{what} has the value {shown(value)}; expected finite numbers (in float32).")
     return value
 
 
 def _text(word: str, what: str) -> str:
     if not _is_text(word):
-        raise ValueError(f"{what} has the text {shown(word)}; expected Unicode without NUL and lone surrogates.")
+        raise RefusedValue(f"{what} has the text {shown(word)}; expected Unicode without NUL and lone surrogates.")
     return str(word)
 
 

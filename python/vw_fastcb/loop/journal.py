@@ -237,6 +237,10 @@ class Journal(Protocol):
         """Raises where nothing can be stored now, as far as that can be told without trying and without waiting."""
         ...
 
+    def try_room(self) -> None:
+        """Writes something and takes it away again; raises where there is no room. Between two commits."""
+        ...
+
     def check_clock(self) -> None:
         """Raises where the time that a record would get now is in doubt, because two clocks contradict each other."""
         ...

@@ -46,6 +46,7 @@ from vw_fastcb.loop.requests import Activate, Decide, Observe, Request
 from vw_fastcb.loop.settings import ACTIONS, KEEPING, LoopSettings, milliseconds, shown_time
 from vw_fastcb.loop.sqlite import SqliteJournal
 from vw_fastcb.loop.worker import Options, View, Worker
+from vw_fastcb.refusals import RefusedType, RefusedValue
 
 Duration: TypeAlias = "str | float | timedelta"
 _JOURNALS = "the name of a file, or redis://host:6379/journal"
@@ -342,7 +343,7 @@ class Loop:
 
     def _decision(self, asked: Decide, view: View) -> Draft:
         if not isinstance(asked.activate, bool):
-            raise TypeError(f"activate is {asked.activate!r}; expected True or False.")
+            raise RefusedType(f"activate is {asked.activate!r}; expected True or False.")
         features = features_of(asked.context, "the context")
         table = None if asked.action_features is None else action_features_of(asked.action_features)
         ids = _action_ids(asked.action_ids, table)
@@ -373,7 +374,7 @@ class Loop:
         label = None if asked.reward_id is None else checked_id(asked.reward_id, "reward_id")
         noun = asked.noun or settings.noun
         if settings.noun != noun:
-            raise ValueError(
+            raise RefusedValue(
                 f"{noun}() was called, but this is a loop of {settings.noun}s; expected {settings.noun}(). Loops of "
                 f"{noun}s are opened with {noun}_range."
             )
@@ -381,7 +382,7 @@ class Loop:
         low, high = settings.model.value_range
         # Parts of a sum may be anything; what they sum up to is checked when the wait is over.
         if settings.aggregation != "sum" and not low <= value <= high:
-            raise ValueError(f"the {noun} is {value}; expected a number in [{low}, {high}].")
+            raise RefusedValue(f"the {noun} is {value}; expected a number in [{low}, {high}].")
         return Draft("reward", name, value=value, reward_id=label)
 
     # The model
@@ -580,7 +581,9 @@ class Loop:
         except (JournalUnreachable, JournalFull, ClockDiffers) as problem:
             away = problem
         ahead = max(time, journal.now()) - self._clock()
-        found = dict.fromkeys(str(one) for one in (worker.problem, worker.trouble, away) if one is not None)
+        found = dict.fromkeys(
+            str(one) for one in (worker.problem, worker.trouble, worker.full, away) if one is not None
+        )
         problems = list(found)
         if abs(ahead) > MOST_APART:
             where = "ahead of" if ahead > 0 else "behind"
@@ -905,7 +908,7 @@ def _finite(value: Any, noun: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"the {noun} is {shown(value)}; expected a finite number.")
+        raise RefusedValue(f"the {noun} is {shown(value)}; expected a finite number.")
     return number
 
 
@@ -913,10 +916,10 @@ def _action_ids(given: Any, table: list[Any] | None) -> list[str] | None:
     if given is None:
         return None
     if table is None:
-        raise ValueError("action_ids were given without action_features; expected both, or none.")
+        raise RefusedValue("action_ids were given without action_features; expected both, or none.")
     ids = [checked_id(one, "an action id") for one in given]
     if len(ids) != len(table) or len(set(ids)) < len(ids):
-        raise ValueError(f"action_ids are {ids}; expected {len(table)} different ones, one for each action.")
+        raise RefusedValue(f"action_ids are {ids}; expected {len(table)} different ones, one for each action.")
     return ids
 
 
@@ -927,7 +930,7 @@ def _excluded(settings: Settings, exclude: Any, ids: list[str] | None, table: li
     if ids is not None and not isinstance(exclude, str):
         unknown = [one for one in exclude if isinstance(one, str) and one not in ids]
         if unknown:
-            raise ValueError(f"exclude has the action {unknown[0]!r}; expected one of {ids}.")
+            raise RefusedValue(f"exclude has the action {unknown[0]!r}; expected one of {ids}.")
         exclude = [ids.index(one) if isinstance(one, str) else one for one in exclude]
     numbers = settings.excluded(exclude) or []
     for one in numbers if table is not None else ():
@@ -943,17 +946,21 @@ def _baseline(
         return None
     if ids is not None and isinstance(baseline, str):
         if baseline not in ids:
-            raise ValueError(f"the baseline is {shown(baseline)}; expected one of {ids}.")
+            raise RefusedValue(f"the baseline is {shown(baseline)}; expected one of {ids}.")
         number = ids.index(baseline)
     else:
         try:
             number = settings.model.action_number(baseline, None if table is None else len(table))
         except ValueError as problem:
-            raise ValueError(f"the baseline is {shown(baseline)}: {problem}") from problem
+            raise RefusedValue(f"the baseline is {shown(baseline)}: {problem}") from problem
     if number in left_out:
-        raise ValueError(f"the baseline is {shown(baseline)}, which is excluded; expected an action that may be drawn.")
+        raise RefusedValue(
+            f"the baseline is {shown(baseline)}, which is excluded; expected an action that may be drawn."
+        )
     if number in settings.retired_numbers:
-        raise ValueError(f"the baseline is {shown(baseline)}, which is retired; expected an action that may be drawn.")
+        raise RefusedValue(
+            f"the baseline is {shown(baseline)}, which is retired; expected an action that may be drawn."
+        )
     return number
 
 

@@ -15,6 +15,7 @@ from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.columns import ColumnRules, Fitted, without_conflicts
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
+from vw_fastcb.refusals import RefusedValue
 
 _T = TypeVar("_T")
 
@@ -144,12 +145,12 @@ class Model:
     def _call(self, use: Callable[[Any, Any], _T], engine: Engine, fitted: Fitted) -> tuple[_T, Fitted]:
         """Hands features to the engine. Where it refuses them, once more without the values of other kinds."""
         try:
-            return use(*_rows_of(fitted.context, fitted.action_features)), fitted
-        except ValueError:
+            return _used(use, fitted), fitted
+        except RefusedValue:
             again = self._without_conflicts(engine, fitted) if self._leaves_out else fitted
             if again.left_out == fitted.left_out:
                 raise
-        return use(*_rows_of(again.context, again.action_features)), again
+        return _used(use, again), again
 
     def _without_conflicts(self, engine: Engine, fitted: Fitted) -> Fitted:
         """Without the values whose kind is another than the column's."""
@@ -191,5 +192,11 @@ def _widest(rows: list[Features] | None) -> Any:
     return None if rows is None else max(rows, key=len)
 
 
-def _rows_of(context: Features, action_features: list[Features] | None) -> tuple[Any, Any]:
-    return as_engine_row(context), None if action_features is None else as_engine_rows(action_features)
+def _used(use: Callable[[Any, Any], _T], fitted: Fitted) -> _T:
+    """Hands features to the engine. Its ValueErrors are about what it is handed."""
+    table = fitted.action_features
+    rows = as_engine_row(fitted.context), None if table is None else as_engine_rows(table)
+    try:
+        return use(*rows)
+    except ValueError as problem:
+        raise RefusedValue(str(problem)) from problem

@@ -335,6 +335,12 @@ class SqliteJournal:
     def check_health(self) -> None:
         """See `Journal`. Of a file only a write can tell: it has free pages, the disk reserves, the user a quota."""
 
+    def try_room(self) -> None:
+        """See `Journal`. In the same way as a commit does it, for what is free says nothing of quotas and reserves."""
+        with self._writing, self._transaction():
+            self._db.execute(_INSERT_MODEL, ("", 0, bytes(_MODEL_PART)))
+            self._db.execute("DELETE FROM model WHERE sha256 = ''")
+
     def _check_log(self) -> None:
         """The same of the write-ahead log. This process can still read it, and puts it into the file at its end.
 

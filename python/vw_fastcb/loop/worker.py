@@ -114,6 +114,7 @@ class Worker:
         self.options = options
         self.problem: LoopError | None = None  # once set, nothing is acknowledged any more
         self.trouble: LoopError | None = None  # why the upkeep failed when it was last tried
+        self.full: JournalFull | None = None  # why the last commit was refused, until one is possible again
         self.known_settings: LoopSettings | None = None  # those that decided last, also once nothing can be decided
         self.warning: str | None = None  # why the newest checkpoint is not what decides
         self._commits: SharedCommits[_Item] = SharedCommits(self._commit, self._interrupted)
@@ -239,8 +240,17 @@ class Worker:
         except LoopError as problem:
             if isinstance(problem, (JournalFailed, JournalRefused)):
                 self.problem = problem
+            elif isinstance(problem, JournalFull):
+                self.full = problem
             self._refuse_all(items, problem)
             return
+        except Exception as problem:  # a clock that raises, or a defect of ours; the journal knows everything
+            self._learner = self._twin = None
+            self.journal.abandon()
+            _refuse(items, problem)
+            return
+        if any(draft.is_new for draft in drafts):
+            self.full = None
         try:
             self._apply(written.records, written.is_fenced)
         except JournalUnreachable as problem:  # what was written stays; the learner is made again later
@@ -547,6 +557,8 @@ class Worker:
         try:
             self.upkeep()
             self.trouble = None
+            if self.full is not None:
+                self._try_whether_full()
         except Fenced:
             pass  # the next look finds a decider
         except LoopError as problem:
@@ -560,6 +572,11 @@ class Worker:
             _log.exception("the upkeep of the loop failed; it is tried again")
             return _AFTER_TROUBLE
         return _BREATH
+
+    def _try_whether_full(self) -> None:
+        """Whether there is room again. Nobody may ask for anything meanwhile: who is not ready is left alone."""
+        self.submit([_Call(self.journal.try_room)])
+        self.full = None
 
     def upkeep(self) -> None:
         """What has to be done now and then: learn what others wrote, tick, renew, save; or follow, or take over."""

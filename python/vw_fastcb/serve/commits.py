@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import queue
 import threading
 import time
 from collections.abc import Sequence
 
-from vw_fastcb.loop import Loop, LoopError
+from vw_fastcb.loop import Loop
 from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
-
-_log = logging.getLogger("vw_fastcb.serve")
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
 _QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
@@ -137,7 +134,10 @@ class Commits:
         begun = time.monotonic()
         try:
             batch.answers = answer_all(self._loop, batch.requests)
+        except Exception as problem:
+            batch.answers = [problem] * len(batch.requests)
         except BaseException as problem:  # nobody is to wait for ever, whatever happens
-            _log.exception("requests could not be committed")
-            batch.answers = [LoopError(f"the request failed ({type(problem).__name__}).")] * len(batch.requests)
+            failure = RuntimeError(f"the commit ended with {type(problem).__name__}.")
+            failure.__cause__ = problem
+            batch.answers = [failure] * len(batch.requests)
         batch.seconds = time.monotonic() - begun

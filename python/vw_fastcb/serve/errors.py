@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from typing import Any
 
 import msgspec
 
 from vw_fastcb.loop.journal import Conflict, JournalFull, LoopError, UnknownEvent, UnknownGeneration
+from vw_fastcb.refusals import Refusal
 
 _log = logging.getLogger("vw_fastcb.serve")
 
@@ -45,15 +47,15 @@ PERSONALIZER_CODES = {
 }
 
 
-# What the loop's errors mean to a client, the particular ones first.
+# What the loop's errors mean to a client, the particular ones first. A ValueError or TypeError that is no refusal is a
+# defect of ours, not of the request.
 _MEANINGS: tuple[tuple[type[Exception], int, str], ...] = (
     (Conflict, 409, ""),
     (UnknownEvent, 404, ""),
     (UnknownGeneration, 404, ""),
     (JournalFull, 503, " Nothing of the request was stored; ask again."),
     (LoopError, 503, " Ask again with the same ids."),
-    (ValueError, 400, ""),
-    (TypeError, 400, ""),
+    (Refusal, 400, ""),
 )
 
 
@@ -101,5 +103,8 @@ def api_error(problem: Exception) -> ApiError:
         if isinstance(problem, kind):
             is_said = "ask again" in str(problem) or (kind is JournalFull and "nothing was stored" in str(problem))
             return ApiError(status, f"{problem}{'' if is_said else advice}")
-    _log.error("a request failed", exc_info=problem)
-    return ApiError(500, "the request failed, and it was not the client's fault; the server's log says why.")
+    name = secrets.token_hex(4)
+    _log.error("a request failed (error %s)", name, exc_info=problem)
+    return ApiError(
+        500, f"the request failed, and it was not the client's fault; the server's log says why, at error {name}."
+    )

@@ -36,6 +36,7 @@ from vw_fastcb.loop.redis.store import FENCED, Store
 
 SCHEMA = 1
 _MOST_APART = 60_000  # milliseconds; a request may be on its way for a while
+_TRIED = 65_536  # bytes that are written to see whether there is room
 _LATEST = 2**53  # the largest number that Lua can count to
 
 _open_journals: weakref.WeakSet[RedisJournal] = weakref.WeakSet()
@@ -107,6 +108,12 @@ class RedisJournal:
     def check_health(self) -> None:
         """See `Journal`."""
         self._store.server.check_health()
+
+    def try_room(self) -> None:
+        """See `Journal`. It tells of itself when its memory is used up; its disk has to be tried."""
+        name = self._store.key("writer:room")  # such keys are dropped by themselves
+        self._store.server.ask(lambda client: client.set(name, "0" * _TRIED, px=1000))
+        self.check_health()
 
     def check_clock(self) -> None:
         """See `Journal`. The server's clock counts; `status` compares it with this machine's."""
