@@ -153,8 +153,12 @@ class Server:
         assert self._process.stdout is not None
         self.address: str = json.loads(self._process.stdout.readline())["url"]
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def processor_seconds(self) -> float:
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from vw_fastcb.loop.records import Kind, Record
 from vw_fastcb.loop.settings import LoopSettings
 
 _DECISIONS_AT_HAND = 4096
+_BYTES_AT_HAND = 64 << 20  # of their features in memory, and as many of what a twin is still to learn
 
 
 class Source(Protocol):
@@ -46,6 +48,11 @@ class Asked(NamedTuple):
     action_features: list[Features] | None
     action: int
 
+    @property
+    def size(self) -> int:
+        """Bytes in memory, about: of words and numbers that nobody else has."""
+        return sum(map(_size_of, (self.context, *(self.action_features or ()))))
+
 
 class Learner:
     """Settings, join state and model, changed by one record after another.
@@ -64,7 +71,8 @@ class Learner:
         model: What was learned.
         dead_letters: What could not be learned, since this was last emptied.
         left_out: How many values did not fit their column and were left out, by column; see `count_left_out`.
-        updates: What the model has learned since this was last emptied; None where it was replaced.
+        updates: What the model has learned since this was last emptied; None where it was replaced, and where it is too
+            much to keep.
     """
 
     def __init__(
@@ -81,7 +89,8 @@ class Learner:
         self._source = source
         self._is_relearning = False
         self._snapshots: dict[int, bytes | None] = dict.fromkeys(snapshots)
-        self._at_hand: OrderedDict[int, Asked] = OrderedDict()
+        self._at_hand: OrderedDict[int, tuple[Asked, int]] = OrderedDict()  # with their sizes
+        self._at_hand_size = self._updates_size = 0
 
     @classmethod
     def begin(cls, source: Source, first: Record, *, snapshots: Collection[int] = ()) -> Learner:
@@ -127,7 +136,7 @@ class Learner:
         elif record.kind == "rollback":
             self._roll_back(record)
         elif record.kind == "erasure":
-            self._at_hand.pop(record.of, None)
+            self._let_go(record.of)
         self.position, self.time = record.position, record.time
         self._keep_snapshot()
 
@@ -195,21 +204,34 @@ class Learner:
         except (ValueError, TypeError, KeyError) as problem:
             self.dead_letters.append(DeadLetter(record.position, f"the decision cannot be learned: {problem}"))
             return False
-        self._at_hand[record.position] = asked
-        if len(self._at_hand) > _DECISIONS_AT_HAND:
-            self._at_hand.popitem(last=False)
+        size = asked.size
+        self._at_hand[record.position] = asked, size
+        self._at_hand_size += size
+        while len(self._at_hand) > _DECISIONS_AT_HAND or self._at_hand_size > _BYTES_AT_HAND:
+            self._let_go(next(iter(self._at_hand)))
         return True
+
+    def _let_go(self, position: int) -> None:
+        """Of a decision at hand; the journal has it."""
+        _, size = self._at_hand.pop(position, (None, 0))
+        self._at_hand_size -= size
 
     def _learn(self, effect: Learn) -> None:
         try:
-            asked = self._at_hand.get(effect.position) or _asked(self._source.decision(effect.position).body or {})
+            asked, size = self._at_hand.get(effect.position) or (None, 0)
+            if asked is None:
+                asked = _asked(self._source.decision(effect.position).body or {})
+                size = asked.size
             self.model.learn(asked.context, asked.action_features, asked.action, effect.value)
         except (ValueError, TypeError, KeyError) as problem:
             self.join.take_back(effect)
             self.dead_letters.append(DeadLetter(effect.position, f"the outcome cannot be learned: {problem}"))
             return
         if self.updates is not None:
+            self._updates_size = size + (self._updates_size if self.updates else 0)
             self.updates.append((asked, effect.value))
+            if self._updates_size > _BYTES_AT_HAND:
+                self.updates = None
 
     def _roll_back(self, record: Record) -> None:
         assert record.body is not None
@@ -232,6 +254,12 @@ def _asked(body: dict[str, Any]) -> Asked:
     if "context" not in body or type(body.get("action")) is not int:
         raise ValueError("it has no context, or no action.")
     return Asked(body["context"], body.get("action_features"), body["action"])
+
+
+def _size_of(row: Features) -> int:
+    if isinstance(row, list):
+        return sys.getsizeof(row) + 32 * len(row)
+    return sys.getsizeof(row) + sum(map(sys.getsizeof, row)) + sum(map(sys.getsizeof, row.values()))
 
 
 def is_sound(record: Record) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +17,8 @@ from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.columns import ColumnRules, Fitted, without_conflicts
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
 from vw_fastcb.refusals import RefusedValue
+
+_MOST_CHARACTERS = 1 << 20  # of the names whose kinds are known, those of contexts and those of actions
 
 _T = TypeVar("_T")
 
@@ -52,6 +55,7 @@ class Model:
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
         self._blank: Engine | None = None  # what decides before there is one
+        self._names = [(0, 0), (0, 0)]  # of contexts and actions: how many have a kind, and their characters
         if content:
             model = _given_anew(settings, content) if is_new else read_model(content, DEFAULTS)
             self._engine = self._settled(Engine.of_model(model, settings, settings.seed))
@@ -77,6 +81,7 @@ class Model:
         engine, fitted = self._engine_for(context, action_features)
         _, fitted = self._call(engine.learner.remember_one, engine, fitted)
         self._engine, self._blank = engine, None
+        self._bound_names(engine)
         return fitted.left_out
 
     def learn(self, context: Features, action_features: list[Features] | None, action: int, value: float) -> None:
@@ -85,6 +90,7 @@ class Model:
             self.remember(context, action_features)
         engine, fitted = self._engine_for(context, action_features)
         self._call(lambda row, table: engine.learn_one(row, table, action, value, 1.0, alone=False), engine, fitted)
+        self._bound_names(engine)
         self.events += 1
 
     def fitted(self, context: Features, action_features: list[Features] | None) -> Fitted:
@@ -160,6 +166,29 @@ class Model:
         table, names = without_conflicts(fitted.action_features, engine.learner.actions.kinds)
         left_out += [f"action_features.{name}" for name in names]
         return Fitted(context, table, fitted.left_out + tuple(left_out))
+
+    def _bound_names(self, engine: Engine) -> None:
+        """Forgets the kinds of the newest names where all of them together are too long: a name may be a megabyte.
+
+        A function of the decisions in their order, as the kinds are.
+        """
+        for number, reader in enumerate((engine.learner.contexts, engine.learner.actions)):
+            count, characters = self._names[number]
+            kinds = reader.kinds
+            if len(kinds) == count:
+                continue
+            if len(kinds) < count:
+                count = characters = 0
+            too_long = set()
+            for name in itertools.islice(kinds, count, None):
+                if characters + len(name) > _MOST_CHARACTERS:
+                    too_long.add(name)
+                else:
+                    characters += len(name)
+            if too_long:
+                kinds = {name: kind for name, kind in kinds.items() if name not in too_long}
+                reader.set_columns(reader.columns, kinds)
+            self._names[number] = len(kinds), characters
 
     def _settled(self, engine: Engine) -> Engine:
         """The engine, whose columns follow the rules from now on."""

@@ -61,6 +61,7 @@ _PATIENCE = 30.0  # seconds that a writer waits for other processes
 _MODEL_PART = 1 << 16  # bytes in a row
 _ROWS_AT_ONCE = 200  # in a transaction that others wait for
 _PARTS_AT_ONCE = 8  # of a model that is dropped
+_CHARACTERS_AT_ONCE = 4 << 20  # of their bodies
 _READ_AT_ONCE = 1000  # in a read, which keeps SQLite from using its write-ahead log again
 
 # Windows and dead letters say between which generations they are part of the join state: a checkpoint writes what
@@ -725,7 +726,7 @@ class SqliteJournal:
         end = self.last()[0] if upto is None else upto
         while after < end:
             with self._read() as db:
-                piece = list(itertools.islice(_records(db, after, end), _READ_AT_ONCE))
+                piece = _piece(db, after, end)
             if not piece:
                 return
             yield from piece
@@ -1169,13 +1170,27 @@ def _row(record: Record) -> tuple[Any, ...]:
 
 
 def _records(db: sqlite3.Connection, after: int, upto: int) -> Iterator[Record]:
-    query = f"{_RECORD} WHERE position > ? AND position <= ? ORDER BY position LIMIT {_READ_AT_ONCE}"
     while after < upto:
-        rows = db.execute(query, (after, upto)).fetchall()
-        if not rows:
+        piece = _piece(db, after, upto)
+        if not piece:
             return
-        yield from map(_record, rows)
-        after = rows[-1][0]
+        yield from piece
+        after = piece[-1].position
+
+
+def _piece(db: sqlite3.Connection, after: int, upto: int) -> list[Record]:
+    """Some records after a position: as many as are read at once, and as memory has room for."""
+    query = f"{_RECORD} WHERE position > ? AND position <= ? ORDER BY position LIMIT {_READ_AT_ONCE}"
+    rows = db.execute(query, (after, upto))
+    found: list[Record] = []
+    size = 0
+    for row in rows:
+        found.append(_record(row))
+        size += len(row[-1] or "")
+        if size > _CHARACTERS_AT_ONCE:
+            break
+    rows.close()
+    return found
 
 
 def _number(db: sqlite3.Connection, query: str, *values: Any) -> int:

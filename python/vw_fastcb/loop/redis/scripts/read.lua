@@ -25,12 +25,15 @@ local function start()
   return int(low) .. '-' .. int(after + 1)
 end
 
-local found = {}
+-- Bodies may be large: no more of them than fits in a few megabytes, but one at least.
+local found, size = {}, 0
 for _, entry in ipairs(redis.call('XRANGE', RECORDS, start(), '+', 'COUNT', most)) do
   local _, position = time_and_position(entry[1])
-  if position > upto then
+  if position > upto or size > 4194304 then
     break
   end
-  found[#found + 1] = as_record(entry)
+  local record = as_record(entry)
+  found[#found + 1] = record
+  size = size + #record[7]
 end
 return found
