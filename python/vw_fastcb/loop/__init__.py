@@ -9,6 +9,7 @@ from vw_fastcb.loop.answers import LoopDecision, Status
 from vw_fastcb.loop.join import Counts
 from vw_fastcb.loop.journal import (
     Checkpoint,
+    ClockDiffers,
     Conflict,
     DeadLetter,
     Fenced,
@@ -25,6 +26,7 @@ from vw_fastcb.loop.loop import Loop
 
 __all__ = [
     "Checkpoint",
+    "ClockDiffers",
     "Conflict",
     "Counts",
     "DeadLetter",

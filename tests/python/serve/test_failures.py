@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shutil
 import subprocess
 import time
 
@@ -48,6 +49,26 @@ def test_a_full_disk_is_said_with_the_first_refusal_and_over_when_there_is_room(
             assert time.monotonic() < end
             time.sleep(0.02)
         assert server.post("/decide", {"context": context}).status == 200
+
+
+# A wrong clock
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not there; apt-get install faketime")
+def test_a_server_whose_clock_is_a_day_ahead_harms_no_other(tmp_path):
+    said = subprocess.run(["faketime", "-f", "+1d", "env"], capture_output=True, text=True, check=True).stdout
+    words = dict(line.partition("=")[::2] for line in said.splitlines())
+    ahead = {name: words[name] for name in ("LD_PRELOAD", "FAKETIME")}
+    with serving(tmp_path / "loop.db", *NEWS) as server, serving(tmp_path / "loop.db", "--no-learn", **ahead) as wrong:
+        refusal = wrong.post("/decide", {"context": {"hour": 9}, "baseline": "sports"})
+        assert (refusal.status, refusal.json["action"], refusal.json["logged"]) == (503, 1, False)
+        message = refusal.json["error"]["message"]
+        assert f"the learner, process {server.process.pid}," in message
+        late = wrong.get("/health/ready")
+        assert (late.status, late.error) == (503, message.removesuffix(" Ask again with the same ids."))
+        assert server.get("/health/ready").status == 200
+        assert server.post("/decide", {"context": {"hour": 9}}).status == 200
+        assert server.get("/status").json["position"] == 2
 
 
 # Defects of ours
