@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vw_fastcb._engine import to_json as _json
-from vw_fastcb.loop.clocks import MOST_APART, Stamp, now, uptime
+from vw_fastcb.loop.clocks import MOST_APART, Stamp, ahead_of_boot, now, uptime
 from vw_fastcb.loop.clocks import shown as shown_clock
 from vw_fastcb.loop.files import new_file, sync_folder
 from vw_fastcb.loop.guard import Guard
@@ -169,6 +169,7 @@ class SqliteJournal:
         self._is_connected = False
         self._is_staged = True  # whether an unfinished checkpoint may lie about
         self._is_holder = False  # of the lease
+        self._ahead_of_boot = 0  # how far the clock was, when the learner last noted it
         self._writing, self._reading = threading.Lock(), threading.Lock()
         if not self.path.exists():
             self._create(first)
@@ -273,7 +274,7 @@ class SqliteJournal:
                 lease, is_fenced = None, True
             time_now = self._clock()
             if lease is not None:
-                self._follow_own_clock(lease, clock, time_now)
+                self._follow_own_clock(clock, time_now)
             elif drafts:
                 is_mending = any(draft.kind == "clock" for draft in drafts)
                 self._check_clock(clock, time_now, 0 if is_mending else last_time, is_mending=is_mending)
@@ -432,10 +433,10 @@ class SqliteJournal:
                 f"the journal with fastcb clock mend {str(self.path)!r}."
             )
 
-    def _follow_own_clock(self, lease: Lease, clock: str | None, ours: int) -> None:
+    def _follow_own_clock(self, clock: str | None, ours: int) -> None:
         """The learner's clock may be set while it runs; all others are to know at once."""
-        stamp = Stamp.parse(clock)
-        theirs = None if stamp is None or self._clock is not now else stamp.clock_now()
+        stamp = Stamp.parse(clock) if abs(self._ahead_of_boot - ahead_of_boot(ours)) > MOST_APART else None
+        theirs = None if stamp is None else stamp.clock_now()
         if theirs is not None and abs(ours - theirs) > MOST_APART:
             _log.warning(
                 "this machine's clock was set from %s to %s. If that was wrong, set it again and mend the journal: "
@@ -444,6 +445,7 @@ class SqliteJournal:
                 shown_clock(ours),
                 self.path,
             )
+            self._ahead_of_boot = ahead_of_boot(ours)
             self._db.execute("UPDATE lease SET clock = ?", (str(Stamp.of(ours)),))
 
     def _add_clock_of_holder(self) -> None:
@@ -571,7 +573,10 @@ class SqliteJournal:
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if is_holder else 0}")
 
     def _set_lease(self, epoch: int, process: str, duration: int) -> None:
-        clock = str(Stamp.of(self._clock())) if self._clock is now else None
+        clock = None
+        if self._clock is now:
+            stamp = Stamp.of(now())
+            clock, self._ahead_of_boot = str(stamp), ahead_of_boot(stamp.clock)
         row = (epoch, process, uptime() + duration if duration else 0, clock)
         self._db.execute("UPDATE lease SET epoch = ?, process = ?, expires = ?, clock = ?", row)
 
