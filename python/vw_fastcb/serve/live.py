@@ -28,6 +28,7 @@ LEVEL = 0.95
 
 _LEAST_WIDTH = 1000  # milliseconds
 _RECENT = 30  # decisions
+_LISTED = ("action", "action_ids", "pmf")  # what is kept of them; features may be large
 _MARKS = 50  # rollbacks and changes of settings
 
 
@@ -258,8 +259,9 @@ class Live:
         bucket.played[played] += 1
         bucket.explored += 1.0 - max(body["pmf"])
         self._learned = body.get("learned") or self._learned
+        shown = {name: body[name] for name in _LISTED if name in body}
         self._recent.append(
-            {"position": record.position, "time": record.time, "event_id": record.event_id, "body": body, "of": one}
+            {"position": record.position, "time": record.time, "event_id": record.event_id, "body": shown, "of": one}
         )
 
     def _places(self, ids: Any, count: int) -> Sequence[int]:

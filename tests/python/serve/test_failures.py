@@ -1,15 +1,20 @@
 """What goes wrong in the server itself: a full disk is said at once, and nobody is blamed for a defect of ours."""
 
+import contextlib
+import gc
 import logging
 import re
 import shutil
 import subprocess
 import time
+import tracemalloc
 
 import pytest
 
 from loop.support import Clock, open_loop
 from serve.servers import NEWS, PATIENCE, serving, threaded
+from vw_fastcb.loop.reading import existing_journal
+from vw_fastcb.serve.live_process import Follower
 
 
 @pytest.fixture
@@ -123,3 +128,20 @@ def test_what_the_client_can_mend_stays_a_400_and_is_not_logged(tmp_path, caplog
             assert server.post("/decide", body).status == 400, body
         assert server.post("/reward", {"event_id": "e1", "value": 7}).status == 400
     assert not [one for one in caplog.records if one.name.startswith("vw_fastcb")]
+
+
+def test_the_pages_process_keeps_no_features_of_the_decisions_that_it_lists(tmp_path):
+    with open_loop(tmp_path) as loop:
+        for number in range(30):
+            loop.decide({"text": f"{number}{'x' * 500_000}"})
+    with contextlib.closing(existing_journal(tmp_path / "loop.db")) as journal:
+        tracemalloc.start()
+        try:
+            follower = Follower(journal)
+            follower.read(PATIENCE)
+            assert len(follower.news()["recent"]) == 30
+            gc.collect()
+            taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert taken < 5_000_000
