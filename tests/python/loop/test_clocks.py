@@ -1,8 +1,11 @@
 """Clocks that are wrong: nobody stores a time that another clock contradicts, and a journal that has one is mended."""
 
+import contextlib
 import json
 import os
+import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +18,9 @@ from loop import cli, reference
 from loop.redis_server import RedisFolder
 from loop.support import Clock, journal_at, open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop.join import AGGREGATIONS, Join, JoinSettings
 from vw_fastcb.loop.journal import ClockDiffers
+from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.replay import replay
 
 DAY = 86_400_000
@@ -282,6 +287,60 @@ def test_retention_drops_what_is_old_in_a_mended_journal(home):
     with journal_at(home / "loop.db") as journal:
         assert journal.first() > 3
         assert [record.time for record in journal.read()][-1] == clock.now
+
+
+def a_history(chance, count):
+    """Some records of decisions that come and wait, with rewards that may be early, late or for nobody."""
+    records, when, made = [], START, {}
+    for position in range(2, count + 2):
+        when += chance.choice([0, 1, 500, 3000])
+        event = f"e{chance.randrange(count // 2)}"
+        of = made.get(event, 0)
+        if of or chance.random() < 0.3:
+            kind = chance.choice(["reward", "reward", "activation"])
+            value = chance.random() if kind == "reward" else None
+            records.append(Record(position, when, kind, event, of, value))
+        else:
+            made[event] = position
+            body = {"activate": chance.random() < 0.8}
+            records.append(Record(position, when, "decision", event, body=body))
+    return records
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_journal_that_was_wrong_from_the_beginning_and_mended_is_joined_as_if_it_had_been_right(seed):
+    chance = random.Random(seed)
+    settings = JoinSettings(4000, chance.choice([None, 0.0]), chance.choice(AGGREGATIONS), 0.0, 1.0)
+    records = a_history(chance, 60)
+    right, mended = Join(settings), Join(settings)
+    at = chance.randrange(1, len(records))
+    for number, record in enumerate(records):
+        if number == at:
+            last = records[at - 1]
+            mended.touched.clear()
+            before = {"before": last.time + DAY}
+            assert mended.apply(Record(last.position, last.time, "clock", body=before)) == []
+            assert mended.touched == mended.all_rows().keys()  # a checkpoint has the new deadlines
+        wrong = record._replace(time=record.time + DAY) if number < at else record
+        assert mended.apply(wrong) == right.apply(record)
+    assert mended.all_rows() == right.all_rows()
+    assert mended.counts == right.counts
+    assert mended.next_deadline() == right.next_deadline()
+
+
+def test_a_replay_says_so_if_a_record_of_a_mended_clock_was_changed(tmp_path):
+    path, clock = tmp_path / "loop.db", Clock()
+    with open_loop(tmp_path, clock=clock) as loop:
+        clock.now += DAY
+        loop.decide({"hour": 9}, event_id="e1")
+        clock.now -= DAY
+        loop.mend_clock()
+    for body, words in (('{"before": 1}', "the time before it was 1 ms"), ("{}", "is damaged")):
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE record SET body = ? WHERE position = 3", (body,))
+        with journal_at(path) as journal:
+            found = replay(journal)
+        assert any(words in one for one in found.differences), found.differences
 
 
 # Redis
