@@ -50,6 +50,12 @@ def test_just_enough_rounds_make_a_difference_significant():
     assert verdict(0.1, 0.2, 49) == 1
 
 
+def test_a_gap_that_is_just_the_critical_one_is_not_significant():
+    just = float(distance(0.1, 0.2, 100))
+    assert verdict(0.1, 0.2, 100, critical=just) == 0
+    assert verdict(0.1, 0.2, 100, critical=np.nextafter(just, 0)) == 1
+
+
 def test_losses_without_any_error_differ_when_they_are_not_equal():
     assert verdict([0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0], 10).tolist() == [1, -1, 0, 0]
 

@@ -222,6 +222,8 @@ def test_fresh_shuffles_use_the_configuration_that_was_best_and_no_other():
     means = optimism(frame).set_index("algorithm")
     assert means.loc["FastCB.L", "fresh_loss"] == pytest.approx(0.25)
     assert means.loc["FastCB.L", "tuned_loss"] == pytest.approx(0.1)
+    assert means.loc["FastCB.L", "optimism"] == pytest.approx(0.15)
+    assert means["sets"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(("ours", "theirs", "column"), [(0.1, 0.15, "pooled_wins"), (0.15, 0.1, "pooled_losses")])

@@ -260,3 +260,13 @@ def test_a_state_with_a_sum_below_0_is_refused(side, name):
     state[side][name][1] = -1e-9
     with pytest.raises(ValueError, match=rf"{name} are .*; expected \d+ finite numbers, none below 0"):
         AnytimeInterval.from_dict(state)
+
+
+@pytest.mark.parametrize("path", [("n",), ("lower", "n"), ("upper", "n")], ids=".".join)
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_state_whose_parts_have_seen_different_events_is_refused(path, by):
+    state = seen_interval()[0].to_dict()
+    place = state if len(path) == 1 else state[path[0]]
+    place["n"] += by
+    with pytest.raises(ValueError, match=r"the state is damaged \(n is \d+, and its bounds have \d+ and \d+\)"):
+        AnytimeInterval.from_dict(state)
