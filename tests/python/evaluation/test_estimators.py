@@ -333,6 +333,23 @@ def test_weights_are_not_called_odd_for_what_the_log_never_plays():
     assert "In 5.0% of the events the policy plays actions that the log never plays" in warning
 
 
+@pytest.mark.parametrize(("drawn", "is_odd"), [(239, False), (240, True), (161, False), (160, True)])
+def test_weights_are_odd_beyond_four_standard_errors_and_a_thousandth(drawn, is_odd):
+    """Of 400 weights so many are 2 and the others 0: mean 1.2, for one, with the error sqrt(2.4 - 1.44) / 20."""
+    weights = np.where(np.arange(400) < drawn, 2.0, 0.0)
+    mean = drawn / 200
+    error = math.sqrt(2 * mean - mean**2) / 20
+    assert (abs(mean - 1) > 4 * error + 1e-3) == is_odd
+    found = ips(np.full(400, 0.5), np.full(400, 0.5), weights / 2)
+    assert any("The weights have the mean" in one for one in found.warnings) == is_odd
+
+
+def test_a_value_beyond_the_range_is_shown_as_it_is_and_intervals_are_not():
+    found = ips(np.ones(40), np.full(40, 0.5), np.ones(40), reward_range=(-1, 1))
+    assert found.value == 3.0  # unbiased: -1 + 2 * 2
+    assert all(-1 <= one.low <= one.high <= 1 for one in found.intervals.values())
+
+
 def test_probabilities_that_are_wrong_are_warned_of():
     rewards, logged, policy, actions = random_log(12, n=5000)
     assert ips(rewards, logged, policy, actions).warnings == ()
@@ -346,6 +363,15 @@ def test_a_log_that_contradicts_itself_is_warned_of():
     found = ips(np.ones(4000), np.full(4000, 0.2), (actions == 1).astype(float))
     assert found.warnings[0] == "No value agrees with this log: its probabilities are wrong."
     assert found.interval.low <= found.interval.high
+
+
+def test_ends_that_contradict_each_other_are_told_in_order():
+    """Weights of 1.5 where they should be 1 on average: half earned says 0.75 from below, and 0.25 from above."""
+    interval = AnytimeInterval()
+    interval.update(np.full(5000, 1.5), np.full(5000, 0.5), beyond=np.zeros((5000, len(WEIGHT_BOUNDS))))
+    assert interval.is_contradictory
+    low, high = interval.interval
+    assert 0.25 < low < 0.3 < 0.7 < high < 0.75
 
 
 def test_a_learning_policy_has_no_interval_for_a_constant_value():

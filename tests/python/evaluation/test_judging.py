@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from evaluation.worlds import NAMES, World, line
 from vw_fastcb import FastCB, Loop, Workspace, evaluation
 from vw_fastcb.commands.app import app
-from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, open_log, progressive, snips
+from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, logs, open_log, progressive, snips
 
 N = 1200
 FLAGS = "--cb_explore_adf --fastcb --interactions xa"
@@ -169,6 +169,20 @@ def test_doubly_robust_estimates_of_events_with_different_actions_are_those_of_p
         for name in ("anytime", "empirical_bernstein", "gaussian"):
             ours, theirs = found.estimates["dr"].intervals[name], expected.intervals[name]
             assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=5e-5)
+
+
+def test_policies_and_the_control_are_matched_batch_by_batch(path, monkeypatch):
+    """Constant policies are counted at once, those of VW and the control later, each at its own pace."""
+    policies = ["logged", FLAGS, "constant:1"]
+    whole = judged(path, *policies, control="--interactions xa")
+    monkeypatch.setattr(logs, "_LINES", 50)
+    pieces = judged(path, *policies, control="--interactions xa")
+    for ours, theirs in zip(pieces, whole, strict=True):
+        assert ours.estimates["dr"].n == N
+        assert ours.estimates["dr"].value == pytest.approx(theirs.estimates["dr"].value, abs=1e-9)
+        for name, interval in theirs.estimates["dr"].intervals.items():
+            found = ours.estimates["dr"].intervals[name]
+            assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
 def test_a_policy_that_learns_has_no_interval_for_a_constant_value(path):
