@@ -11,6 +11,7 @@ import pytest
 from vw_fastcb import FastCB
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.learner.tuning import LogEvidence, search
+from vw_fastcb.learner.tuning.candidates import candidates
 from vw_fastcb.learner.tuning.evidence import Measured, _log_losses
 
 
@@ -82,3 +83,47 @@ def test_a_replay_that_accepts_a_thousand_events_is_enough(events, is_enough, st
         probabilities=np.full(events, 0.5),
     )
     assert (evidence.refusal(stage) is None) == is_enough
+
+
+def test_the_standard_error_of_a_trial_is_that_of_the_difference_to_the_settings_at_hand():
+    """Parts differ a lot, and settings on the same part by hardly anything."""
+    parts, gains = np.linspace(0.1, 0.9, 10), np.resize([0.01, 0.03], 10)
+
+    def loss(settings: Settings) -> np.ndarray:
+        return parts - gains * (settings.learning_rate == 1.0)
+
+    (stage, *_) = search(FastCB(2).get_params(), Scripted(loss)).stages
+    errors = {trial.changes.get("learning_rate"): trial.standard_error for trial in stage.trials}
+    assert errors == pytest.approx(
+        {None: 0, 0.1: 0, 0.5: 0, 1.0: gains.std(ddof=1) / math.sqrt(10), 3.0: 0, 10.0: 0}, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(("width", "is_tried"), [(64, True), (65, False)])
+def test_products_are_tried_of_up_to_64_columns(width, is_tried):
+    params = FastCB(2).get_params()
+    assert candidates("interactions", params, (width, 0.0)) == [{"interactions": ("xx",)}] * is_tried
+    params = FastCB().get_params()
+    assert candidates("interactions", params, (1000.0, width)) == [
+        {"interactions": ()},
+        *[{"interactions": ("xa", "aa")}] * is_tried,
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_replays_do_not_draw_the_numbers_that_the_log_may_have_been_drawn_with(seed):
+    """Data are often made by `default_rng(seed)`: a replay with those draws would accept what they say."""
+    events = 2000
+    for source in ([seed, 0], [seed], seed):
+        draws = np.random.default_rng(source).random(events)
+        evidence = LogEvidence(
+            Settings.checked(FastCB(2).get_params()),
+            np.ones((events, 1)),
+            actions=(draws < 0.5).astype(int),
+            values=np.full(events, 0.5),  # all the same, so that the replay's pmf stays near one half
+            probabilities=np.full(events, 0.5),
+            seed=seed,
+        )
+        replayed = evidence._replay(Settings.checked(FastCB(2, gamma_scale=0.0001).get_params()), 0)
+        accepted = ~np.isnan(replayed[:, 0])
+        assert abs(np.corrcoef(accepted, draws)[0, 1]) < 0.1

@@ -409,3 +409,44 @@ def test_epochs_are_judged_by_the_worst_run_of_each_problem():
     found = unknown_lstar.UnknownLstar(4096, lstar, regrets, 0)
     assert found.margin() == pytest.approx(6.0)
     assert found.stuck() == pytest.approx(1.5)
+
+
+def powers(fast: float, square: float, fast_in_time: float, square_in_time: float, excess: float = 0.0) -> list[bool]:
+    """The claims where regrets are such powers of Lstar and of T."""
+    lstar, horizons = np.array([500.0, 1000.0, 4000.0]), np.array([1024.0, 4096.0])
+    found = small_losses.SmallLosses(
+        rounds=4096,
+        functions=2,
+        lstar=lstar,
+        by_lstar={name: np.tile(lstar[:, None] ** one, 2) for name, one in (("FastCB", fast), ("SquareCB", square))},
+        horizons=horizons,
+        by_rounds={
+            name: np.tile(horizons[:, None] ** one, 2)
+            for name, one in (("FastCB", fast_in_time), ("SquareCB", square_in_time))
+        },
+        oracle_excess=excess,
+        seed=0,
+    )
+    return list(found.claims().values())
+
+
+def test_powers_are_claimed_to_a_tenth_and_the_oracle_s_regret_exactly():
+    assert all(powers(0.5, 0.0, 0.0, 0.5))
+    assert all(powers(0.41, 0.09, -0.09, 0.59, math.log(2)))
+    for place, exponents in enumerate(
+        ((0.39, 0, 0, 0.5), (0.5, 0, 0.11, 0.5), (0.5, -0.11, 0, 0.5), (0.5, 0, 0, 0.39))
+    ):
+        assert [i for i, seen in enumerate(powers(*exponents)) if not seen] == [place]
+    assert [i for i, seen in enumerate(powers(0.61, 0.11, -0.11, 0.61)) if not seen] == [0, 1, 2, 3]
+    assert [i for i, seen in enumerate(powers(0.5, 0, 0, 0.5, math.log(2) + 1e-6)) if not seen] == [5]
+    assert [i for i, seen in enumerate(powers(0.5, 0, 0, 0.5, math.log(2))) if not seen] == []
+
+
+def test_rewards_are_claimed_to_grow_as_a_root_to_a_tenth():
+    rstar = np.array([500.0, 1000.0, 4000.0])
+    for power, is_seen in ((0.39, False), (0.41, True), (0.59, True), (0.61, False)):
+        regrets = {name: np.tile(rstar[:, None] ** power, 2) for name in (small_rewards.REWARD, small_rewards.SQUARECB)}
+        for factor, is_larger in ((1.49, False), (1.51, True)):
+            regrets[small_rewards.LOSS] = factor * regrets[small_rewards.REWARD]
+            found = small_rewards.SmallRewards(4096, 2, rstar, regrets, 0)
+            assert list(found.claims().values()) == [is_seen, True, is_larger]
