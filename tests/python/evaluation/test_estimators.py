@@ -338,8 +338,7 @@ def test_weights_are_odd_beyond_four_standard_errors_and_a_thousandth(drawn, is_
     """Of 400 weights so many are 2 and the others 0: mean 1.2, for one, with the error sqrt(2.4 - 1.44) / 20."""
     weights = np.where(np.arange(400) < drawn, 2.0, 0.0)
     mean = drawn / 200
-    error = math.sqrt(2 * mean - mean**2) / 20
-    assert (abs(mean - 1) > 4 * error + 1e-3) == is_odd
+    assert (abs(mean - 1) > 4 * math.sqrt(2 * mean - mean**2) / 20 + 1e-3) == is_odd
     found = ips(np.full(400, 0.5), np.full(400, 0.5), weights / 2)
     assert any("The weights have the mean" in one for one in found.warnings) == is_odd
 
