@@ -190,6 +190,7 @@ def test_the_inequality_is_not_vacuous():
         ([0.5, 0.2], -1, r"gamma has the value -1\.0; expected 0 or larger"),
         ([0.5, 0.2], np.nan, r"gamma has the value nan"),
         ([[0.5, 0.2]], [1, 2], r"gamma has shape \(2,\); expected one number, or one per row \(1\)"),
+        ([[0.5, 0.2]] * 2, [1], r"gamma has shape \(1,\); expected one number, or one per row \(2\)"),
     ],
 )
 def test_bad_arrays_are_refused_with_the_value(rule, scores, gamma, message):

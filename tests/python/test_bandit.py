@@ -18,6 +18,7 @@ import scipy.sparse
 
 import vw_fastcb
 from vw_fastcb import Bandit, Decision, FastCB, allocation
+from vw_fastcb.bandit import _pick
 from vw_fastcb.oracles import Ball, FiniteClass, Logistic
 
 FUNCTIONS = np.random.default_rng(0).uniform(0.02, 0.98, (12, 6, 4))
@@ -114,6 +115,31 @@ def test_excluded_actions_are_never_drawn_and_the_others_share():
 def test_epsilon_is_a_floor():
     bandit = Bandit(Fixed(), 4, rule="greedy", epsilon=0.2)
     np.testing.assert_allclose(bandit.decide([0.1, 0.2, 0.3, 0.4]).pmf, [0.85, 0.05, 0.05, 0.05])
+
+
+def test_epsilon_is_a_floor_of_the_actions_that_are_left():
+    bandit = Bandit(Fixed(), 4, rule="greedy", epsilon=0.3)
+    np.testing.assert_allclose(bandit.decide([0.1, 0.2, 0.3, 0.4], exclude=[1]).pmf, [0.8, 0, 0.1, 0.1])
+
+
+def test_a_draw_picks_the_action_in_whose_stretch_it_is():
+    """Stretches begin with their first number: a draw of 0 is never an action without a probability."""
+    pmf = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
+    picked = {0.0: 1, 0.2499: 1, 0.25: 3, 0.7499: 3, 0.75: 4, 1 - 2**-53: 4}
+    assert {draw: _pick(pmf, draw) for draw in picked} == picked
+    assert _pick(pmf * (1 - 1e-12), 1 - 2**-53) == 4  # what rounding leaves
+
+
+@pytest.mark.parametrize("unit", [{"cost_range": (0.1, 0.7)}, {"reward_range": (-0.3, 0.9)}, {"cost_range": (-5, 1e9)}])
+@pytest.mark.parametrize("objective", ["loss", "reward", "both"])
+def test_the_ends_of_a_range_are_0_and_1_to_the_oracle(unit, objective):
+    ((noun, ends),) = unit.items()
+    bandit = Bandit(Fixed(), 2, **unit, objective=objective)
+    for end in ends:
+        bandit.learn_event([0.5, 0.5], 0, **{noun.removesuffix("_range"): end})
+    learned = [loss for _, _, loss, _ in bandit.oracle_.learned]
+    is_upward = (noun == "reward_range") == (objective == "reward")
+    assert learned == ([0.0, 1.0] if is_upward else [1.0, 0.0])
 
 
 def test_a_bandit_on_the_engines_oracle_decides_as_fastcb():

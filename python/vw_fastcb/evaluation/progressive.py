@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,7 @@ class Progressive:
     ) -> None:
         self._as_lines, self._take, self._is_adf = as_lines, take, is_adf
         self._ends_per_event = 2 if is_adf else 1
+        self._is_at_line_start = True  # of the predictions that were read
         self._problem: Exception | None = None
         self._waiting: queue.Queue[Batch | None] = queue.Queue(_WAITING)
         self._given: queue.SimpleQueue[Batch] = queue.SimpleQueue()  # and not predicted yet
@@ -147,6 +149,19 @@ class Progressive:
             self._problem = self._problem or problem
             self._process.kill()
 
+    def _pieces(self) -> Iterator[bytes]:
+        """What VW has written since the last look.
+
+        Of fixed actions each event has one line. Most reductions of VW print an empty one after it; `--fastcb` does
+        not.
+        """
+        while piece := self._predictions.read(_PIECE):
+            if not self._is_adf:
+                lines = re.sub(rb"\n+", b"\n", piece)
+                piece = lines.removeprefix(b"\n") if self._is_at_line_start else lines
+                self._is_at_line_start = not piece or piece.endswith(b"\n")
+            yield piece
+
     def _batches(self) -> Iterator[tuple[Batch, bytes]]:
         """Each batch with its predictions."""
         text, ends = bytearray(), 0  # what was read and not used, and how many lines end in it
@@ -154,7 +169,7 @@ class Progressive:
         is_over = False
         while not is_over:
             is_over = self._process.poll() is not None  # asked before the last look at the file
-            while piece := self._predictions.read(_PIECE):
+            for piece in self._pieces():
                 text += piece
                 ends += piece.count(b"\n")
                 while batch is not None or not self._given.empty():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from vw_fastcb import FastCB
 from vw_fastcb.lab import picture
@@ -130,14 +131,31 @@ def compute(seed: int = 0, quick: bool = False, *, objective: str = "reward") ->
         for run in range(runs):
             rng = np.random.default_rng([seed, i, run])
             contexts = rng.random((rounds, ACTIONS))
-            chance = np.where(contexts.argmax(axis=1)[:, None] == np.arange(ACTIONS), rate, rate * _OTHERS)
+            chance = chances(contexts, rate)
             clicks = (rng.random(chance.shape) < chance).astype(float)
             for name, settings in learners.items():
                 bandit = FastCB(ACTIONS, reward_range=(0, 1), seed=run, **settings)
                 played = bandit.simulate(contexts, clicks).actions[0]
-                earned = chance[np.arange(rounds), played].sum()
-                gains[name][i, run] = (earned - chance.mean(axis=1).sum()) / (rounds * rate - chance.mean(axis=1).sum())
+                gains[name][i, run] = gain(chance, played)
     return Clicks(rounds, rates, gains)
+
+
+def chances(contexts: Array, rate: float) -> Array:
+    """How likely each article is clicked by each visitor, (n, A): the best one is that of the largest feature."""
+    best = contexts.argmax(axis=1)[:, None] == np.arange(ACTIONS)
+    return np.where(best, rate, rate * _OTHERS)
+
+
+def gain(chance: Array, played: NDArray[np.int64]) -> float:
+    """The share of what there is to gain over guessing.
+
+    Args:
+        chance: How likely each action is clicked, (n, A).
+        played: The actions, (n,).
+    """
+    guessing = chance.mean(axis=1).sum()
+    earned = chance[np.arange(len(played)), played].sum()
+    return float((earned - guessing) / (chance.max(axis=1).sum() - guessing))
 
 
 EXPERIMENT = Experiment(

@@ -186,16 +186,24 @@ def _triangle(rng: np.random.Generator, count: int) -> float:
 
 
 def _multinomial(rng: np.random.Generator, count: int) -> float:
-    """The largest ratio of (p_a - q_a)^2 / (1 - p_a + 1 - q_a) to 4 times the squared Hellinger distance."""
+    """The largest of `multinomial_ratios` over random distributions."""
     largest = 0.0
     for classes in (2, 3, 10):
         for concentration in (0.1, 1.0):
             p, q = rng.dirichlet(np.full(classes, concentration), size=(2, count))
-            distance = ((np.sqrt(p) - np.sqrt(q)) ** 2).sum(axis=1) / 2
-            left = ((p - q) ** 2 / np.maximum(2 - p - q, 1e-300)).max(axis=1)
-            seen = distance > 1e-12
-            largest = max(largest, float((left[seen] / (4 * distance[seen])).max()))
+            largest = max(largest, float(multinomial_ratios(p, q).max()))
     return largest
+
+
+def multinomial_ratios(p: Array, q: Array) -> Array:
+    """The ratios of (p_a - q_a)^2 / (1 - p_a + 1 - q_a), the largest over a, to 4 times the squared Hellinger distance.
+
+    Rows are distributions, (n, classes). Those that are equal have no ratio.
+    """
+    distance = ((np.sqrt(p) - np.sqrt(q)) ** 2).sum(axis=1) / 2
+    left = ((p - q) ** 2 / np.maximum(2 - p - q, 1e-300)).max(axis=1)
+    differ = distance > 1e-12
+    return np.asarray(left[differ] / (4 * distance[differ]))
 
 
 EXPERIMENT = Experiment(

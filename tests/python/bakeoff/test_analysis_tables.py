@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bakeoff.synthetic import results
+from bakeoff.synthetic import datasets, results
 from vw_fastcb.bakeoff.analysis import paper
 from vw_fastcb.bakeoff.analysis.comparison import (
     CRITICAL,
@@ -18,7 +18,7 @@ from vw_fastcb.bakeoff.analysis.comparison import (
     verdict,
     where_it_wins,
 )
-from vw_fastcb.bakeoff.analysis.findings import learnable_sets
+from vw_fastcb.bakeoff.analysis.findings import Findings, analyse, learnable_sets
 from vw_fastcb.bakeoff.analysis.losses import lstar_of, rounds_of, tuned_losses
 
 
@@ -48,6 +48,12 @@ def test_just_enough_rounds_make_a_difference_significant():
     # distance = 0.1 sqrt(n) / 0.5 reaches 1.3859 at n = 48.02.
     assert verdict(0.1, 0.2, 48) == 0
     assert verdict(0.1, 0.2, 49) == 1
+
+
+def test_a_gap_that_is_just_the_critical_one_is_not_significant():
+    just = float(distance(0.1, 0.2, 100))
+    assert verdict(0.1, 0.2, 100, critical=just) == 0
+    assert verdict(0.1, 0.2, 100, critical=np.nextafter(just, 0)) == 1
 
 
 def test_losses_without_any_error_differ_when_they_are_not_equal():
@@ -129,3 +135,51 @@ def test_a_set_is_learnable_where_the_floor_beats_the_majority_class():
     rounds, majority_error = pd.Series(1000, losses.index), pd.Series(0.4, losses.index)
     assert list(learnable_sets(losses, rounds, majority_error)) == ["learnable"]
     assert learnable_sets(losses.rename(columns=str.lower), rounds, majority_error).empty
+
+
+def counted_in_scopes(
+    losses: dict[str, float], **facts: dict[str, object]
+) -> tuple[Findings, dict[str, tuple[int, ...]]]:
+    """FastCB.L with these losses against SquareCB.L with 0.2, over 100 rounds: wins, losses and sets of each way."""
+    rows = [(name, "FastCB.L", loss) for name, loss in losses.items()]
+    about = datasets(losses, rows=100)
+    for column, values in facts.items():
+        about[column] = about["name"].map(values).fillna(about[column])
+    found = analyse(results([*rows, *((name, "SquareCB.L", 0.2) for name in losses)], rounds=100), about)
+    return found, {row.way: (row.wins, row.losses, row.sets) for row in found.scopes.itertuples()}
+
+
+def test_a_gap_of_1_96_standard_errors_is_asked_for_where_it_is_said():
+    # Gaps to 0.2: 0.1 is 2 errors, 0.12 is 1.55, 0.29 is -1.48, 0.4 is -3.16.
+    _, counts = counted_in_scopes({"a": 0.1, "b": 0.12, "c": 0.29, "d": 0.4, "e": 0.2})
+    assert counts["tuned per set, all sets"] == (2, 2, 5)
+    assert counts["… a gap of 1.96 standard errors"] == (1, 1, 5)
+
+
+def test_sets_that_were_chosen_on_count_only_where_it_is_said():
+    found, counts = counted_in_scopes({f"set{i}": 0.1 for i in range(10)})
+    assert len(found.held_out) == 4
+    assert counts["one configuration, sets not chosen on"] == (6, 0, 6)
+    assert counts["… all sets, also those chosen on"] == (10, 0, 10)
+    assert found.one_configuration["sets"].tolist() == [6, 6]
+    assert found.everyone["sets"].tolist() == [10, 10]
+
+
+def test_a_majority_error_and_a_share_of_a_source_just_at_the_limit_count():
+    names = {f"{'small' if i == 0 else 'large'}/{i}": 0.1 for i in range(5)}  # a fifth of the sets is of small/
+    _, counts = counted_in_scopes(names, majority_error={"small/0": 0.2, "large/1": 0.1999})
+    assert counts["… majority error at least 0.2"] == (4, 0, 4)
+    assert counts["… only small/"] == (1, 0, 1)
+    assert counts["… without small/"] == (4, 0, 4)
+    assert counts["… only large/"] == (4, 0, 4)
+    names |= {"large/5": 0.1}
+    assert "… only small/" not in counted_in_scopes(names)[1]
+
+
+def test_the_limit_of_small_lstar_belongs_to_it():
+    rows = [("a", "FastCB.L", 0.3), ("a", "SquareCB.L", 0.5), ("a", "Supervised.L", 0.2)]
+    rows += [("b", "FastCB.L", 0.3), ("b", "SquareCB.L", 0.5), ("b", "Supervised.L", 0.201)]
+    frame = results(rows, rounds=100)
+    losses = tuned_losses(frame)
+    row = where_it_wins(losses, rounds_of(frame), "FastCB.L", ["SquareCB.L"], lstar_of(losses)).iloc[0]
+    assert (row["wins"], row["wins_small_lstar"], row["sets_small_lstar"]) == (2, 1, 1)

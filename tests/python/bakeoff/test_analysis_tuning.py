@@ -222,6 +222,33 @@ def test_fresh_shuffles_use_the_configuration_that_was_best_and_no_other():
     means = optimism(frame).set_index("algorithm")
     assert means.loc["FastCB.L", "fresh_loss"] == pytest.approx(0.25)
     assert means.loc["FastCB.L", "tuned_loss"] == pytest.approx(0.1)
+    assert means.loc["FastCB.L", "optimism"] == pytest.approx(0.15)
+    assert means["sets"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "column"), [(0.1, 0.15, "pooled_wins"), (0.15, 0.1, "pooled_losses")])
+def test_only_the_pooled_counts_of_fresh_shuffles_have_the_rounds_of_all_of_them(ours, theirs, column):
+    """A gap of 1.07 standard errors over the 100 rounds of a pass is one of 1.51 over 200; 1.39 are asked for."""
+    both = [("s", "FastCB.L", "", 1.0, ours), ("s", "B", "", 1.0, theirs)]
+    frame = pd.concat([grid(both), grid(both, shuffle=1), grid(both, shuffle=2)])
+    row = fresh_head_to_head(frame, "FastCB.L", ["B"]).iloc[0]
+    counts = ["grid_wins", "grid_losses", "wins", "losses", "pooled_wins", "pooled_losses"]
+    assert row[counts].to_dict() == {name: int(name == column) for name in counts}
+
+
+def test_counts_of_single_shuffles_are_means_over_those_of_a_set():
+    """Set s has three shuffles, of which two are won and one is lost; t has one, which is won."""
+    once = [
+        ("s", "FastCB.L", "", 1.0, 0.1),
+        ("s", "B", "", 1.0, 0.3),
+        ("t", "FastCB.L", "", 1.0, 0.1),
+        ("t", "B", "", 1.0, 0.3),
+    ]
+    lost = [("s", "FastCB.L", "", 1.0, 0.3), ("s", "B", "", 1.0, 0.1)]
+    frame = pd.concat([grid(once), grid(once, shuffle=1), grid(once[:2], shuffle=2), grid(lost, shuffle=3)])
+    row = fresh_head_to_head(frame, "FastCB.L", ["B"]).iloc[0]
+    assert (row["wins"], row["losses"]) == pytest.approx((2 / 3 + 1, 1 / 3))
+    assert (row["sets"], row["least_shuffles"], row["most_shuffles"]) == (2, 1, 3)
 
 
 def test_without_repeats_there_is_no_comparison_on_fresh_shuffles():

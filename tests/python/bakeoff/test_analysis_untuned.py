@@ -53,15 +53,24 @@ def test_what_is_best_on_the_one_half_is_reported_on_the_other():
     assert rule[2:] == (pytest.approx(0.05), pytest.approx(0.2), every, 0, 1)
 
 
-@pytest.mark.parametrize(("gap", "verdict"), [(0.006, 0), (0.014, 1), (-0.014, -1)])
-def test_one_rule_is_better_than_another_by_1_96_standard_errors_over_the_sets(gap, verdict):
+@pytest.mark.parametrize(("errors", "verdict"), [(1.0, 0), (1.94, 0), (1.98, 1), (-1.94, 0), (-1.98, -1)])
+def test_one_rule_is_better_than_another_by_1_96_standard_errors_over_the_sets(errors, verdict):
     rows = [*runs("FastCB.L", "", 0.1, 0.3, 0.3), *runs("SquareCB.L", "", 0.1, 0.3, 0.3)]
     frame = pd.DataFrame(rows, columns=RESULTS)
     theirs = (frame["algorithm"] == "SquareCB.L") & frame["dataset"].isin(REPORT)
     spread = np.resize([-0.02, 0.02], theirs.sum())
-    frame.loc[theirs, "loss"] += gap + spread - spread.mean()
-    assert 0.006 < 1.96 * np.std(spread, ddof=1) / np.sqrt(len(REPORT)) < 0.014
+    error = np.std(spread, ddof=1) / np.sqrt(len(REPORT))
+    frame.loc[theirs, "loss"] += errors * error + spread - spread.mean()
     assert without_tuning(frame).rules["verdict"].tolist() == [verdict]
+
+
+def test_the_configuration_with_the_lowest_mean_is_chosen_where_another_is_better_on_most_sets():
+    rows = [*runs("FastCB.L", "usual", 0.1, 0.2, 0.3), *runs("FastCB.L", "steady", 0.1, 0.25, 0.4)]
+    frame = pd.DataFrame(rows, columns=RESULTS)
+    one_bad_set = (frame["configuration"] == "usual") & (frame["dataset"] == CHOOSE[0])
+    for loss, chosen in ((0.24 + 0.05 * len(CHOOSE) - 0.05, "usual"), (0.26 + 0.05 * len(CHOOSE) - 0.05, "steady")):
+        frame.loc[one_bad_set, "loss"] = loss  # the means are equal at 0.2 + 0.05 n
+        assert without_tuning(frame).table["configuration"].tolist() == [chosen]
 
 
 def test_sets_that_not_everyone_played_do_not_count():

@@ -227,3 +227,22 @@ def test_no_two_columns_share_a_weight_nor_one_with_the_constant(algorithm, clas
             return _engine.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes, every_label=told)
 
         np.testing.assert_array_equal(losses(where.names, where.bits), losses(roomy, 22))
+
+
+def test_every_shuffle_has_an_order_of_its_own_and_is_one_of_all_rows():
+    orders = {shuffle: order_of_rows(200, 3, shuffle) for shuffle in (-3, -2, -1, 0, 1, 2, 3)}
+    assert len({order.tobytes() for order in orders.values()}) == 7
+    for shuffle, order in orders.items():
+        assert np.array_equal(np.sort(order), np.arange(200))
+        assert np.array_equal(order_of_rows(200, 3, shuffle, 50), order[:50])
+        assert not np.array_equal(order, order_of_rows(200, 4, shuffle))
+
+
+def test_the_loss_of_a_pass_over_some_rows_is_the_mean_over_those():
+    entry = _BUILT_IN["keel/iris"]
+    unit = Unit(entry, (one_of(BUILT_IN["FastCB.L"], 0),), (0, 1), 0, 60, with_curves=True)
+    assert entry.load().rows > 60
+    for one in run_unit(unit).passes:
+        losses = np.frombuffer(zlib.decompress(one.losses), np.uint8)
+        assert (one.rounds, len(losses)) == (60, 60)
+        assert one.loss == losses.mean() > 0

@@ -142,3 +142,11 @@ def test_an_unknown_grid_is_refused_with_an_example():
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     with pytest.raises(BadGrid, match=r"no algorithm called FastCB; it has FastCB\.L, SquareCB\.L"):
         find_grid("paper").only(["FastCB"])
+
+
+def test_the_papers_values_are_tried():
+    igw = {"gamma_scale": (10, 50, 100, 400, 700, 1000), "gamma_exponent": (0.25, 0.5)}
+    tried = {one.name: dict(one.parameters) for one in find_grid("paper").algorithms}
+    assert tried["FastCB.L"] == tried["SquareCB.L"] == tried["SquareCB.S"] == igw
+    for algorithm in find_grid("paper").algorithms:
+        assert algorithm.steps == (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

@@ -97,6 +97,18 @@ def test_weights_that_are_a_bound_are_within_it(actions):
     assert_same(found, naive.dr_variables(*arrays), 0.95, n, 0.0, 1.0)
 
 
+def test_the_largest_weights_are_not_cut_for_one_of_the_variables():
+    """Rewards are small, so that the largest weights make values of 0.2, and the bound stays below 1."""
+    weights = [1e5, 5000.0, 1.0, 1e5, 0.0, 2000.0] * 20
+    rewards = [2e-6, 1e-4, 0.5, 2e-6, 0.5, 1e-4] * 20
+    ours = AnytimeInterval(level=0.1)
+    ours.update(weights, rewards)
+    variables = naive.ips_variables(weights, rewards, None)
+    ends = naive.interval(variables, 0.1)
+    assert 0.05 < ends[0] < 0.95
+    assert ours.interval == pytest.approx(sorted(ends), abs=1e-9)  # such weights contradict themselves
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_intervals_of_rewards_that_never_change_are_those_of_the_definition(rate):
     """Where nothing varies, a variance that peeks and a guess that peeks are furthest off."""
@@ -259,4 +271,14 @@ def test_a_state_with_a_sum_below_0_is_refused(side, name):
     state = seen_interval()[0].to_dict()
     state[side][name][1] = -1e-9
     with pytest.raises(ValueError, match=rf"{name} are .*; expected \d+ finite numbers, none below 0"):
+        AnytimeInterval.from_dict(state)
+
+
+@pytest.mark.parametrize("path", [("n",), ("lower", "n"), ("upper", "n")], ids=".".join)
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_state_whose_parts_have_seen_different_events_is_refused(path, by):
+    state = seen_interval()[0].to_dict()
+    place = state if len(path) == 1 else state[path[0]]
+    place["n"] += by
+    with pytest.raises(ValueError, match=r"the state is damaged \(n is \d+, and its bounds have \d+ and \d+\)"):
         AnytimeInterval.from_dict(state)

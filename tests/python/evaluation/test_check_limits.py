@@ -177,6 +177,20 @@ def test_contexts_drift_where_the_bounds_of_both_halves_part(tmp_path, further):
     assert shares.keys() == {"x.v is A", "x.v is B"}
 
 
+@pytest.mark.parametrize(("count", "is_drift"), [(49, False), (50, True)])
+def test_a_feature_that_comes_later_is_drift_from_a_tenth_of_the_events_on(tmp_path, count, is_drift):
+    """New names are looked for in the last 500 events, when there are 1000."""
+    rows = []
+    for number in range(2000):
+        context = {"v=": "A" if number // 2 % 2 else "B"}
+        if 500 <= number < 500 + count:
+            context["late="] = "C"
+        rows.append((context, number % 2, 0.0))
+    found = of_check(check(write(tmp_path / "log.dsjson", rows)), "contexts")
+    assert found.is_problem == is_drift
+    assert [what for what, *_ in found.details.get("moved", [])] == ["x.late is there"] * is_drift
+
+
 # Rewards
 
 

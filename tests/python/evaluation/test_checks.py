@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.worlds import World, draws_of
 from vw_fastcb import Loop
-from vw_fastcb.evaluation import check, open_log
+from vw_fastcb.evaluation import FrameLog, check, open_log
 from vw_fastcb.evaluation.checks import FALSE_ALARMS
 
 
@@ -104,6 +104,40 @@ def test_missing_outcomes_and_bad_lines_are_flagged(tmp_path):
     path = tmp_path / "log.dsjson"
     path.write_text("\n".join(map(json.dumps, lines)))
     assert problems(checked(path)) == ["lines", "outcomes"]
+
+
+@pytest.mark.parametrize(("bad", "missing", "is_problem"), [(0, 1, False), (0, 2, True), (1, 1, False), (8, 2, True)])
+def test_outcomes_are_missing_from_more_than_one_in_a_hundred_decisions(tmp_path, bad, missing, is_problem):
+    """Of 100 decisions; those on lines that cannot be taken are decisions, too."""
+    lines = [json.loads(one) for one in World(22, 100).lines()]
+    for one in lines[:missing]:
+        del one["_label_cost"]
+    for one in lines[50 : 50 + bad]:
+        one["p"] = [0.1, 0.1, 0.1]
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    (outcomes,) = (one for one in checked(path).findings if one.check == "outcomes")
+    assert outcomes.details == {"missing": missing, "decisions": 100}
+    assert outcomes.is_problem == is_problem
+
+
+def test_every_event_after_the_first_of_an_id_repeats_it(tmp_path):
+    lines = [json.loads(one) for one in World(21, 40).lines()]
+    for number, name in {3: "e0", 4: "e0", 5: "e0", 9: "e8"}.items():
+        lines[number]["EventId"] = name
+    path = tmp_path / "log.dsjson"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    (ids,) = (one for one in checked(path).findings if one.check == "ids")
+    assert ids.details == {"missing": 0, "repeated": 4}
+
+
+def test_a_probability_at_the_edge_of_two_bins_is_in_the_lower_one():
+    pmfs = [[0.5, 0.5], [0.1, 0.9], [1.0, 0.0], [0.51, 0.49]]
+    frame = FrameLog({"reward": np.zeros(4), "action": [0, 1, 0, 0], "pmf": pmfs}, pmf="pmf")
+    bins = [(low, high, played) for low, high, played, _ in check(frame).calibration]
+    assert bins == [(0.35, 0.5, 1), (0.5, 0.65, 1), (0.8, 0.9, 1), (0.99, 1.0, 1)]
+    expected = [expected for *_, expected in check(frame).calibration]
+    assert expected == pytest.approx([1.0 + 0.49, 0.51, 0.9, 1.0])
 
 
 def test_drift_of_rewards_is_told_from_a_policy_that_changes(tmp_path):

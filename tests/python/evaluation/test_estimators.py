@@ -7,6 +7,7 @@ import json
 import math
 import warnings
 from importlib import import_module
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -86,6 +87,30 @@ def test_doubly_robust_is_what_the_textbook_says():
     assert dr(rewards, logged, policy, actions, predictions).value == pytest.approx(expected, abs=1e-12)
     no_model = dr(rewards, logged, policy, actions, np.zeros_like(logged))
     assert no_model.value == pytest.approx(ips(rewards, logged, policy, actions).value, abs=1e-12)
+
+
+def test_the_gaussian_interval_of_doubly_robust_is_that_of_the_mean_of_its_terms():
+    rewards, logged, policy, actions = random_log(2, n=300)
+    predictions = np.random.default_rng(0).random(logged.shape)
+    surprise = chosen(policy, actions) / chosen(logged, actions) * (rewards - chosen(predictions, actions))
+    terms = (policy * predictions).sum(axis=1) + surprise
+    error = terms.std(ddof=1) / math.sqrt(300)
+    z = NormalDist().inv_cdf(0.9)
+    found = dr(rewards * 4 - 1, logged, policy, actions, predictions * 4 - 1, reward_range=(-1, 3), level=0.8)
+    gaussian = found.intervals["gaussian"]
+    expected = [4 * (terms.mean() + sign * z * error) - 1 for sign in (-1, 1)]
+    assert [gaussian.low, gaussian.high] == pytest.approx(expected, abs=1e-9)
+
+
+def test_doubly_robust_is_refused_where_the_policy_plays_what_the_log_never_plays():
+    logged, actions = np.tile([1.0, 0.0], (500, 1)), np.zeros(500, dtype=int)
+    predictions = np.full((500, 2), 0.5)
+    found = dr(np.ones(500), logged, np.tile([0.75, 0.25], (500, 1)), actions, predictions)
+    assert "never plays in 25%" in (found.refused or "")
+    assert math.isnan(found.value)
+    few = dr(np.ones(500), logged, np.tile([0.95, 0.05], (500, 1)), actions, predictions)
+    assert few.refused is None
+    assert "In 5.0% of the events" in few.warnings[0]
 
 
 def test_doubly_robust_intervals_are_narrower_where_the_model_knows():
@@ -231,6 +256,12 @@ def test_what_the_log_never_plays_is_counted_from_the_lowest_to_the_highest_rewa
     assert found.interval.low > 0.6
 
 
+def test_all_that_the_log_never_plays_counts_not_only_the_likeliest_of_it():
+    logged, policy = np.tile([1.0, 0.0, 0.0], (500, 1)), np.tile([0.88, 0.06, 0.06], (500, 1))
+    found = ips(np.ones(500), logged, policy, np.zeros(500, dtype=int))
+    assert "never plays in 12% of the events" in (found.refused or "")
+
+
 def test_many_small_updates_equal_one():
     weights, rewards, beyond = constant_policy(np.random.default_rng(10), 500, 0.3, 3)
     whole, pieces = AnytimeInterval(expected=500), AnytimeInterval(expected=500)
@@ -285,6 +316,39 @@ def test_a_short_log_is_said_to_be_short():
     assert ips(np.arange(90) % 2, np.full(90, 0.5), np.full(90, 0.5)).warnings == ("The log has only 90 events.",)
 
 
+@pytest.mark.parametrize(("events", "is_refused", "is_warned"), [(9, 1, 0), (10, 0, 1), (99, 0, 1), (100, 0, 0)])
+def test_ten_events_are_enough_for_an_answer_and_a_hundred_for_one_without_a_warning(events, is_refused, is_warned):
+    found = snips(np.ones(events), np.full(events, 0.5), np.full(events, 0.5))
+    assert found.effective_n == events
+    assert (found.refused is not None, found.warnings != ()) == (is_refused, is_warned)
+    half = snips(np.ones(4 * events), np.full(4 * events, 0.25), np.tile([1.0, 0, 0, 0], events))
+    assert half.effective_n == events  # of four times as many, with weights of 4 and 0
+    assert (half.refused is not None, half.warnings != ()) == (is_refused, is_warned)
+
+
+def test_weights_are_not_called_odd_for_what_the_log_never_plays():
+    """A twentieth of the policy is on an action that the log never plays, so weights have the mean 0.95."""
+    logged, policy = np.tile([0.5, 0.5, 0.0], (5000, 1)), np.tile([0.45, 0.5, 0.05], (5000, 1))
+    (warning,) = ips(np.ones(5000), logged, policy, np.arange(5000) % 2).warnings
+    assert "In 5.0% of the events the policy plays actions that the log never plays" in warning
+
+
+@pytest.mark.parametrize(("drawn", "is_odd"), [(239, False), (240, True), (161, False), (160, True)])
+def test_weights_are_odd_beyond_four_standard_errors_and_a_thousandth(drawn, is_odd):
+    """Of 400 weights so many are 2 and the others 0: mean 1.2, for one, with the error sqrt(2.4 - 1.44) / 20."""
+    weights = np.where(np.arange(400) < drawn, 2.0, 0.0)
+    mean = drawn / 200
+    assert (abs(mean - 1) > 4 * math.sqrt(2 * mean - mean**2) / 20 + 1e-3) == is_odd
+    found = ips(np.full(400, 0.5), np.full(400, 0.5), weights / 2)
+    assert any("The weights have the mean" in one for one in found.warnings) == is_odd
+
+
+def test_a_value_beyond_the_range_is_shown_as_it_is_and_intervals_are_not():
+    found = ips(np.ones(40), np.full(40, 0.5), np.ones(40), reward_range=(-1, 1))
+    assert found.value == 3.0  # unbiased: -1 + 2 * 2
+    assert all(-1 <= one.low <= one.high <= 1 for one in found.intervals.values())
+
+
 def test_probabilities_that_are_wrong_are_warned_of():
     rewards, logged, policy, actions = random_log(12, n=5000)
     assert ips(rewards, logged, policy, actions).warnings == ()
@@ -298,6 +362,15 @@ def test_a_log_that_contradicts_itself_is_warned_of():
     found = ips(np.ones(4000), np.full(4000, 0.2), (actions == 1).astype(float))
     assert found.warnings[0] == "No value agrees with this log: its probabilities are wrong."
     assert found.interval.low <= found.interval.high
+
+
+def test_ends_that_contradict_each_other_are_told_in_order():
+    """Weights of 1.5 where they should be 1 on average: half earned says 0.75 from below, and 0.25 from above."""
+    interval = AnytimeInterval()
+    interval.update(np.full(5000, 1.5), np.full(5000, 0.5), beyond=np.zeros((5000, len(WEIGHT_BOUNDS))))
+    assert interval.is_contradictory
+    low, high = interval.interval
+    assert 0.25 < low < 0.3 < 0.7 < high < 0.75
 
 
 def test_a_learning_policy_has_no_interval_for_a_constant_value():

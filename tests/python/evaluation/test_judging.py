@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.worlds import NAMES, World
+from evaluation.worlds import NAMES, World, line
 from vw_fastcb import FastCB, Loop, Workspace, evaluation
 from vw_fastcb.commands.app import app
-from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, open_log, snips
+from vw_fastcb.evaluation import FrameLog, LogError, dr, evaluate, ips, logs, open_log, progressive, snips
 
 N = 1200
 FLAGS = "--cb_explore_adf --fastcb --interactions xa"
@@ -139,6 +139,88 @@ def test_doubly_robust_estimates_have_a_control_that_learns_on_the_log(world, pa
     assert found.estimates["dr"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
     assert found.estimates["dr"].interval.low == pytest.approx(expected.interval.low, abs=2e-5)  # VW prints six digits
     assert "nonsense" in refused.refused
+
+
+def test_doubly_robust_estimates_of_events_with_different_actions_are_those_of_padded_tables(tmp_path):
+    """Every other event lacks the last action."""
+    rng, n = np.random.default_rng(3), 300
+    lines, pmfs, actions, rewards, costs = (
+        [],
+        np.zeros((n, 3)),
+        rng.integers(2, size=n),
+        rng.random(n),
+        np.zeros((n, 3)),
+    )
+    for i in range(n):
+        there = 2 + i % 2
+        pmfs[i, :there] = rng.dirichlet(np.full(there, 3.0)) * 0.9 + 0.1 / there
+        actions[i] = rng.integers(there)
+        one = line({"user": f"u{i % 3}", "age": 0.5}, int(actions[i]), pmfs[i, :there], float(rewards[i]), f"e{i}")
+        lines.append(json.dumps(one))
+    with Workspace("--cb_adf --rank_all --cb_type mtr --interactions xa --dsjson --quiet") as vw:
+        for i, text in enumerate(lines):
+            costs[i, : 2 + i % 2] = vw.predict(text)
+            vw.learn(text)
+    (tmp_path / "log.dsjson").write_text("\n".join(lines) + "\n")
+    sports, same = judged(tmp_path / "log.dsjson", "constant:1", "logged", control="--interactions xa")
+    for found, policy in ((sports, np.tile([0.0, 1.0, 0.0], (n, 1))), (same, pmfs)):
+        expected = dr(rewards, pmfs, policy, actions, -costs)
+        assert found.estimates["dr"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
+        for name in ("anytime", "empirical_bernstein", "gaussian"):
+            ours, theirs = found.estimates["dr"].intervals[name], expected.intervals[name]
+            assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=5e-5)
+
+
+def test_policies_and_the_control_are_matched_batch_by_batch(path, monkeypatch):
+    """Constant policies are counted at once, those of VW and the control later, each at its own pace."""
+    policies = ["logged", FLAGS, "constant:1"]
+    whole = judged(path, *policies, control="--interactions xa")
+    monkeypatch.setattr(logs, "_LINES", 50)
+    pieces = judged(path, *policies, control="--interactions xa")
+    for ours, theirs in zip(pieces, whole, strict=True):
+        assert ours.estimates["dr"].n == N
+        assert ours.estimates["dr"].value == pytest.approx(theirs.estimates["dr"].value, abs=1e-9)
+        for name, interval in theirs.estimates["dr"].intervals.items():
+            found = ours.estimates["dr"].intervals[name]
+            assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+
+
+def test_a_policy_that_learns_has_no_interval_for_a_constant_value(path):
+    learns, constant = judged(path, "--cb_explore_adf --fastcb", "constant:1", control="--interactions xa")
+    for method in ("ips", "snips", "dr"):
+        assert "empirical_bernstein" not in learns.estimates[method].intervals
+        assert "empirical_bernstein" in constant.estimates[method].intervals
+
+
+@pytest.mark.parametrize(
+    "kind", ["--cb_type ips --epsilon 0.2", "--cb_type dm", "--first 5", "--cover 3 --epsilon 0.1"]
+)
+def test_a_policy_of_fixed_actions_learns_from_costs_and_the_probabilities_that_were_logged(world, path, kind):
+    """Without `--fastcb`, VW prints an empty line after each event."""
+    flags = f"--cb_explore 3 {kind}"
+    pmfs = []
+    with Workspace(f"{flags} --json --quiet") as vw:
+        for context, action, reward, pmf in zip(world.contexts, world.actions, world.rewards, world.pmfs, strict=True):
+            features = {"x": {"user=": context["user"], "age": context["age"]}}
+            label = {"_label_Action": int(action) + 1, "_label_Cost": -reward, "_label_Probability": pmf[action]}
+            pmfs.append(vw.predict(json.dumps(features)))
+            vw.learn(json.dumps({**label, **features}))
+    expected = snips(world.rewards, world.pmfs, np.array(pmfs), world.actions, learns=True)
+    (found,) = judged(path, flags)
+    assert found.refused is None
+    assert found.estimates["snips"].value == pytest.approx(expected.value, abs=2e-5)  # VW prints six digits
+    assert found.estimates["snips"].effective_n == pytest.approx(expected.effective_n, rel=1e-4)
+
+
+@pytest.mark.parametrize("flags", ["--cb_explore 3 --epsilon 0.1", "--cb_explore 3 --fastcb", FLAGS])
+def test_predictions_may_come_in_pieces_of_any_size(world, tmp_path, monkeypatch, flags):
+    (tmp_path / "log.dsjson").write_text("\n".join(world.lines()[:200]) + "\n")
+    whole, pieces = [], []
+    for size, found in ((1 << 20, whole), (1, pieces), (7, pieces)):
+        monkeypatch.setattr(progressive, "_PIECE", size)
+        found.append(judged(tmp_path / "log.dsjson", flags)[0].to_dict())
+    assert whole[0]["refused"] is None
+    assert pieces == whole * 2
 
 
 @pytest.mark.parametrize(
