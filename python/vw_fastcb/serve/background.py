@@ -12,7 +12,7 @@ from collections.abc import Callable
 _MOST_WAITING = 1_048_576  # bytes
 _AT_ONCE = 65_536  # bytes in one write: as many as a pipe holds
 _GATHERING = 0.01  # seconds; a wake-up for each line would take the interpreter from the event loop
-_PATIENCE = 1.0  # seconds that the reader has at the end
+_PATIENCE = 1.0  # seconds that the reader has at the end for each write
 
 
 def can_take(file: int, seconds: float = _PATIENCE) -> bool:
@@ -46,8 +46,9 @@ class BackgroundWriter:
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._unsaid = 0  # lines that were dropped since that was last reported
+        self._bytes_written = 0
         self._is_within_line = False  # after a line that was cut short
-        self._lock = threading.Lock()  # of all numbers above
+        self._lock = threading.Lock()  # of the numbers of lines and what waits
         self._has_lines = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vw_fastcb.serve.writer", daemon=True)
@@ -66,10 +67,13 @@ class BackgroundWriter:
             self._has_lines.set()
 
     def close(self) -> bool:
-        """Writes what waits, unless the reader takes too long. Whether the thread has ended."""
+        """Writes what waits, as long as somebody reads it. Whether the thread has ended."""
         self._closing.set()
         self._has_lines.set()
-        self._thread.join(_PATIENCE)
+        before = -1
+        while self._thread.is_alive() and before != self._bytes_written:
+            before = self._bytes_written
+            self._thread.join(_PATIENCE)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -133,6 +137,7 @@ class BackgroundWriter:
                     return written
                 raise
             written += taken
+            self._bytes_written += taken
         return written
 
 
@@ -152,7 +157,7 @@ class BackgroundHandler(logging.Handler):
         self._writer.write(self.format(record).encode(errors="backslashreplace") + b"\n")
 
     def close(self) -> None:
-        """Writes what waits, unless the reader takes too long."""
+        """Writes what waits, as long as somebody reads it."""
         self._writer.close()
         super().close()
 

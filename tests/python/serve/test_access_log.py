@@ -74,6 +74,28 @@ def test_what_was_dropped_is_said_once_somebody_reads(piped):
     assert all("are missing in the access log: standard output was not read in time." in one for one in warnings)
 
 
+def test_a_slow_reader_gets_whole_lines_until_the_end():
+    reader, writer = os.pipe()
+    log = AccessLog(writer, "a pipe")
+    for number in range(400):
+        log.write({"method": "GET", "path": f"{_LONG}/{number}", "client": None}, 200, 0.001, 3)
+    content = []
+
+    def read_slowly():
+        while piece := os.read(reader, 65_536):
+            content.append(piece)
+            time.sleep(0.15)  # 800 kB take longer than a reader has who reads nothing
+
+    reading = threading.Thread(target=read_slowly)
+    reading.start()
+    assert log._writer.close()
+    os.close(writer)
+    reading.join()
+    os.close(reader)
+    lines = [json.loads(line) for line in b"".join(content).splitlines()]
+    assert [line["path"].rpartition("/")[2] for line in lines] == [str(number) for number in range(400)]
+
+
 def test_a_named_pipe_that_is_full_holds_nothing_up(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
