@@ -117,3 +117,24 @@ def test_a_sparse_matrix_of_actions():
     np.testing.assert_array_equal(
         bandit.predict_proba(np.ones((1, 2)), features), twin.predict_proba(np.ones((1, 2)), features)
     )
+
+
+@pytest.mark.parametrize("n_actions", [3, None])
+def test_an_entry_that_stands_twice_is_a_sum_in_many_decisions_and_in_what_they_keep(n_actions):
+    twice = scipy.sparse.csr_matrix((np.array([1.0, 2.0, 5.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), (2, 3))
+    sums = np.array([[0.0, 3, 0], [5, 0, 0]])
+    actions = {} if n_actions else {"action_features": np.eye(2)}
+    learnt = ([[0.0, 3, 1]] * 20, [1, 0] * 10, [0, 1] * 10)
+    bandit = FastCB(n_actions).partial_fit(*learnt, **({"action_features": [np.eye(2)] * 20} if actions else {}))
+    events = {"action_features": [np.eye(2)] * 2} if actions else {}
+    many = bandit.decide_many(twice, event_ids=["a", "b"], **events)
+    dense = bandit.decide_many(sums, event_ids=["a", "b"], **events)
+    np.testing.assert_array_equal(many.pmf, dense.pmf)
+    np.testing.assert_array_equal(many.predicted, dense.predicted)
+    one = bandit.decide(twice[:1], event_id="a", **actions)
+    for decision in (many[0], one):
+        values, columns = decision.context
+        assert (values.tolist(), columns.tolist()) == ([3.0], [1])
+    assert twice.nnz == 3  # the user's matrix is left as it was
+    for decision, reference in zip(many, dense, strict=True):
+        assert (decision.action, decision.probability) == (reference.action, reference.probability)

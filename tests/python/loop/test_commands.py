@@ -454,6 +454,25 @@ def test_the_model_comes_back_whatever_the_order_of_the_rewards_was(seed, tmp_pa
     assert made["counts"]["learned_defaults"] == replayed_counts(path)["learned_defaults"] > 0
 
 
+def test_a_rejected_outcome_is_imported_as_none_and_not_as_the_default(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="10s", default_reward=0.5, aggregation="sum") as loop:
+        for event, rewards in (("silent", ()), ("learned", (0.25, 0.5)), ("rejected", (1, 1))):
+            loop.decide({"user": event}, event_id=event)
+            for value in rewards:
+                loop.reward(event, value)
+        clock.now += 60_000
+        loop.tick()
+        before = loop.status()
+    told("export", tmp_path / "loop.db", "--parquet", tmp_path / "t.parquet")
+    made = told("import", tmp_path / "again.db", "--parquet", tmp_path / "t.parquet")
+    assert before.counts["rejected"] == 1
+    assert (made["counts"]["learned"], made["counts"]["learned_defaults"]) == (1, 1)
+    assert (made["counts"]["rejected"], made["counts"]["unactivated"]) == (0, 1)
+    assert made["events"] == before.learned == 2
+    assert made["sha256"] == replayed(tmp_path / "loop.db").sha256
+
+
 def test_a_log_of_fixed_actions_comes_back_by_the_names_of_its_actions(history, tmp_path):
     path = history(0)
     told("export", path, "--dsjson", tmp_path / "t.dsjson", "--parquet", tmp_path / "t.parquet")
