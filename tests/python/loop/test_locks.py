@@ -16,6 +16,7 @@ import pytest
 from loop.storm import Storm, check, files, read_all
 from loop.support import open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop import guard
 from vw_fastcb.loop.guard import Guard
 from vw_fastcb.loop.loop import journal_of
 
@@ -161,8 +162,7 @@ def test_the_locks_are_on_the_bytes_that_sqlite_asks_for_whatever_a_loop_does(tm
 def test_a_fork_neither_ends_the_locks_nor_keeps_them(tmp_path):
     path = tmp_path / "loop.db"
     open_loop(tmp_path).close()
-    guard = Guard.of(path)
-    with guard.entered(path):  # as a thread has them that opens a journal, while another one forks
+    with Guard.of(path).entered(path):  # as a thread has them that opens a journal, while another one forks
         pid = os.fork()
         if pid == 0:
             os._exit(0)
@@ -194,6 +194,17 @@ def test_one_process_writes_at_a_time_although_their_locks_of_the_index_were_dro
         assert journal_of(loop).last()[0] == 2
         assert not refuses(path, fcntl.F_WRLCK, WRITING)
     check(path, {"e1"})
+
+
+@pytest.mark.parametrize(("missing", "said"), [(None, "this system"), (9999, "Invalid argument")])
+def test_without_locks_of_open_files_a_loop_says_so_and_works(tmp_path, monkeypatch, caplog, missing, said):
+    monkeypatch.setattr(guard, "_SET_OFD", missing)  # the kernel refuses a command that it does not know
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="e1")
+    (warning,) = caplog.messages
+    assert "no process may read its own journal" in warning
+    assert said in warning
+    check(tmp_path / "loop.db", {"e1"})
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.slow)])
