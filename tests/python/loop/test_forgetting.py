@@ -3,6 +3,7 @@
 import pytest
 
 from loop.support import Clock, is_stored, journal_at, open_loop
+from vw_fastcb import Loop
 from vw_fastcb.loop import Conflict, UnknownEvent
 from vw_fastcb.loop.loop import journal_of
 
@@ -99,6 +100,45 @@ def test_an_id_that_a_newer_decision_has_is_not_dropped_with_the_older_one(home)
         loop.reward("e2", 1)
         assert counts(loop)["learned"] == 3
         assert loop.status().early == 0
+
+
+def test_a_record_is_kept_for_retention_and_dropped_a_millisecond_later(home):
+    clock = Clock()
+    with open_loop(home, clock=clock, wait="10s", retention="1min", keep_generations=1) as loop:
+        loop.decide({"user": "Tom"}, event_id="e1")
+        loop.reward("e1", 1)
+        clock.now += MINUTE
+        loop.decide({"user": "Li"}, event_id="e2")
+        loop.checkpoint()
+        assert journal_of(loop).first() == 1
+        written = position(loop)
+        loop.decide({"user": "Tom"}, event_id="e1")
+        assert position(loop) == written
+        clock.now += 1
+        loop.decide({"user": "Anna"}, event_id="e3")
+        loop.checkpoint()
+        assert journal_of(loop).first() == 4
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_what_waits_is_kept_however_old_it_is(home, is_early):
+    clock = Clock()
+    with open_loop(home, clock=clock, wait="2min", retention="10s", keep_generations=1) as loop:
+        if is_early:
+            loop.reward("e1", 1)
+        else:
+            loop.decide({"user": "Tom"}, event_id="e1")
+        clock.now += MINUTE
+        loop.decide({"user": "Li"}, event_id="e2")
+        loop.checkpoint()
+        assert journal_of(loop).first() == 2  # the settings are gone, and what waits is not
+    with Loop.open(home / "loop.db", clock=clock) as loop:
+        if is_early:
+            loop.decide({"user": "Tom"}, event_id="e1")
+        else:
+            loop.reward("e1", 1)
+        assert counts(loop)["learned"] == 1
+        assert loop.dead_letters() == []
 
 
 def test_no_piece_of_a_large_event_is_left_once_it_is_erased(home):
