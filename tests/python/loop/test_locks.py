@@ -27,6 +27,17 @@ WRITING = (0x40000000 + 2 + 510, 1)  # ours, right behind
 
 _VISIT = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=False).close()"
 _STOCK = "import sys, sqlite3; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM lease').fetchall()"
+_WHICH_ARE_REFUSED = """
+import errno, fcntl, os, struct, sys
+for name, start, length in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
+    handle = os.open(name, os.O_RDWR)
+    try:
+        asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, int(start), int(length), 0)
+        fcntl.fcntl(handle, fcntl.F_SETLK, asked)
+        print("taken")
+    except OSError as problem:
+        print(errno.errorcode[problem.errno])
+"""
 _DIES_AFTER_A_FORK = """
 import os, pathlib, signal, sys
 from vw_fastcb.loop import sqlite
@@ -178,6 +189,26 @@ def test_a_fork_neither_ends_the_locks_nor_keeps_them(tmp_path):
             assert not refuses(path, fcntl.F_WRLCK, SHARED)
         finally:
             process.stdin.close()  # which ends the fork
+
+
+def test_sqlite_has_its_own_locks_again_while_it_closes_the_file(tmp_path, monkeypatch):
+    """Ours end before, so that it finds out whether it is the last one; it may not seem to be gone already."""
+    path = tmp_path / "loop.db"
+    said = []
+    with open_loop(tmp_path) as loop:
+        assert read_all(path) == 3
+        journal = journal_of(loop)
+        close = journal._close_connections
+
+        def watched():
+            asked = [path, *SHARED, f"{path}-shm", *INDEX]
+            command = [sys.executable, "-c", _WHICH_ARE_REFUSED, *map(str, asked)]
+            said.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+            close()
+
+        monkeypatch.setattr(journal, "_close_connections", watched)
+    assert said == [["EAGAIN", "EAGAIN"]]
+    assert not any(one.exists() for one in files(path)[1:])
 
 
 @pytest.mark.parametrize("kind", [fcntl.F_RDLCK, fcntl.F_WRLCK])
