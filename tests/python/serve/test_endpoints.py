@@ -188,6 +188,7 @@ def test_metrics_count_requests_and_what_is_in_the_journal(news, loop):
     assert found['fastcb_http_requests_total{code="400",method="POST",route="/reward"}'] == 1
     assert found['fastcb_http_requests_total{code="404",method="GET",route="other"}'] == 2
     assert found['fastcb_http_request_seconds_count{route="/decide"}'] == 5
+    assert found["fastcb_http_in_flight"] == 1  # who asks for this
     assert (found["fastcb_loop_ready"], found["fastcb_loop_is_learner"], found["fastcb_loop_position"]) == (1, 1, 9)
 
 
