@@ -89,6 +89,15 @@ def test_the_locks_leave_stock_sqlite_what_it_needs(tmp_path):
     check(path, {"before", "after", "last"})
 
 
+def handles_of(name):
+    """How many this process has."""
+    count = 0
+    for handle in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # other threads open and close some, too
+            count += os.readlink(f"/proc/self/fd/{handle}") == name
+    return count
+
+
 def test_two_loops_of_one_process_share_the_handles_of_their_file(tmp_path):
     """To close one would drop the locks of the other."""
     path = tmp_path / "loop.db"
@@ -97,6 +106,7 @@ def test_two_loops_of_one_process_share_the_handles_of_their_file(tmp_path):
         for number in range(3):
             with Loop.open(path, learn=False) as other:
                 other.decide({}, event_id=f"other-{number}")
+                assert handles_of(f"{path}-shm") == 2  # SQLite's, and ours
             subprocess.run([sys.executable, "-c", _STOCK, path], check=True)
             loop.decide({}, event_id=f"first-{number}")
             handles.append(len(os.listdir("/proc/self/fd")))
@@ -216,6 +226,8 @@ def test_one_process_writes_at_a_time_although_their_locks_of_the_index_were_dro
     path = tmp_path / "loop.db"
     with open_loop(tmp_path, learn=False) as loop, path.open("r+b") as other:
         fcntl.fcntl(other, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, *WRITING, 0))
+        assert not journal_of(loop).is_free(None)
+        assert not journal_of(loop)._is_log_emptied()
         asking = threading.Thread(target=lambda: loop.decide({}, event_id="e1"))
         asking.start()
         asking.join(0.3)
