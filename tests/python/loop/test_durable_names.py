@@ -1,4 +1,7 @@
-"""A name in a folder outlives a power cut once the folder is synced: before anybody is told that a file is there."""
+"""What outlives a power cut: names, once their folder is synced, and commits, which SQLite is told to sync each.
+
+Both happen before anybody is told of them.
+"""
 
 import os
 import stat
@@ -9,6 +12,7 @@ import pytest
 from loop.cli import told
 from loop.support import open_loop
 from support import events, write
+from vw_fastcb.loop.loop import journal_of
 
 
 class Names:
@@ -81,3 +85,13 @@ def test_of_the_model_and_the_state_of_a_log_that_is_learned(tmp_path, names):
     told("learn", log, "--model", tmp_path / "m.vw")
     assert "m.vw" in names.given
     assert names.unsynced == set()
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_every_commit_is_synced_and_what_is_gone_is_wiped(tmp_path, learns):
+    with open_loop(tmp_path, learn=learns) as loop:
+        journal = journal_of(loop)
+        for db in (journal._db, journal._reader):
+            settings = ("journal_mode", "synchronous", "secure_delete")
+            assert [db.execute(f"PRAGMA {one}").fetchone()[0] for one in settings] == ["wal", 2, 1]
+        assert bool(journal._db.execute("PRAGMA wal_autocheckpoint").fetchone()[0]) == learns
