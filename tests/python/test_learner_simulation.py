@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb import FastCB
+from vw_fastcb.learner import simulation
 
 
 @pytest.fixture
@@ -138,3 +139,12 @@ def test_costs_of_changing_sets_must_fit_them():
         FastCB().simulate(np.eye(2), [[0, 1, 1], [0, 1, 1]], action_features=sets)
     with pytest.raises(ValueError, match="events differ in their number of actions; expected a list"):
         FastCB().simulate(np.eye(2), np.zeros((2, 3)), action_features=sets)
+
+
+@pytest.mark.parametrize(
+    ("given", "runs", "expected"),
+    [(None, 9, 1), (1, 9, 1), (3, 9, 3), (3, 2, 2), (-1, 9, 4), (-2, 9, 3), (-4, 9, 1), (-9, 9, 1), (-1, 3, 3)],
+)
+def test_jobs_are_counted_as_in_joblib(monkeypatch, given, runs, expected):
+    monkeypatch.setattr(simulation, "usable_cores", lambda: 4)
+    assert simulation.threads(given, runs) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -471,6 +472,23 @@ def test_a_rejected_outcome_is_imported_as_none_and_not_as_the_default(tmp_path)
     assert (made["counts"]["rejected"], made["counts"]["unactivated"]) == (0, 1)
     assert made["events"] == before.learned == 2
     assert made["sha256"] == replayed(tmp_path / "loop.db").sha256
+
+
+def test_no_time_of_an_imported_log_is_ahead_of_this_machine(tmp_path):
+    """A journal that is ahead would keep its windows open until then."""
+    times = ("2024-05-01T12:00:00.0000000Z", "2101-05-01T12:00:00.0000000Z", "2024-05-02T12:00:00.0000000Z")
+    lines = [
+        json.dumps({**json.loads(one.dsjson()), "EventId": f"e{i}", "Timestamp": when}) + "\n"
+        for i, (one, when) in enumerate(zip(events(3), times, strict=True))
+    ]
+    log = write(tmp_path / "log.dsjson", lines)
+    before = time.time_ns() // 1_000_000
+    told("import", tmp_path / "j.db", "--dsjson", log, "--cost-range", 0, 1)
+    after = time.time_ns() // 1_000_000
+    with contextlib.closing(SqliteJournal(tmp_path / "j.db")) as journal:
+        first, *others = [one.time for one in journal.read() if one.kind == "decision"]
+    assert first == 1_714_564_800_000
+    assert all(before <= one <= after for one in others)
 
 
 def test_a_log_of_fixed_actions_comes_back_by_the_names_of_its_actions(history, tmp_path):
