@@ -491,6 +491,19 @@ def test_no_time_of_an_imported_log_is_ahead_of_this_machine(tmp_path):
     assert all(before <= one <= after for one in others)
 
 
+@pytest.mark.parametrize(("age", "ticks"), [(60_000, 0), (3_660_000, 1)])
+def test_windows_of_an_imported_log_are_closed_once_their_wait_is_over(age, ticks, tmp_path):
+    now = time.time_ns() // 1_000_000
+    (line,) = (json.loads(one.dsjson()) for one in events(1))
+    when = pd.Timestamp(now - age, unit="ms").strftime("%Y-%m-%dT%H:%M:%S.%f0Z")
+    log = write(tmp_path / "log.dsjson", [json.dumps({**line, "EventId": "e1", "Timestamp": when}) + "\n"])
+    told("import", tmp_path / "j.db", "--dsjson", log, "--cost-range", 0, 1, "--wait", "1h")
+    with contextlib.closing(SqliteJournal(tmp_path / "j.db")) as journal:
+        times = {one.kind: one.time for one in journal.read()}
+    assert times["decision"] == now - age
+    assert [times.get("tick")] == [now - age + 3_600_001 if ticks else None]
+
+
 def test_a_log_of_fixed_actions_comes_back_by_the_names_of_its_actions(history, tmp_path):
     path = history(0)
     told("export", path, "--dsjson", tmp_path / "t.dsjson", "--parquet", tmp_path / "t.parquet")
