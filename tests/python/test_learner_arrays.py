@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -117,3 +118,67 @@ def test_a_sparse_matrix_of_actions():
     np.testing.assert_array_equal(
         bandit.predict_proba(np.ones((1, 2)), features), twin.predict_proba(np.ones((1, 2)), features)
     )
+
+
+@pytest.mark.parametrize("n_actions", [3, None])
+def test_an_entry_that_stands_twice_is_a_sum_in_many_decisions_and_in_what_they_keep(n_actions):
+    twice = scipy.sparse.csr_matrix((np.array([1.0, 2.0, 5.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), (2, 3))
+    sums = np.array([[0.0, 3, 0], [5, 0, 0]])
+    actions = {} if n_actions else {"action_features": np.eye(2)}
+    learnt = ([[0.0, 3, 1]] * 20, [1, 0] * 10, [0, 1] * 10)
+    bandit = FastCB(n_actions).partial_fit(*learnt, **({"action_features": [np.eye(2)] * 20} if actions else {}))
+    events = {"action_features": [np.eye(2)] * 2} if actions else {}
+    many = bandit.decide_many(twice, event_ids=["a", "b"], **events)
+    dense = bandit.decide_many(sums, event_ids=["a", "b"], **events)
+    np.testing.assert_array_equal(many.pmf, dense.pmf)
+    np.testing.assert_array_equal(many.predicted, dense.predicted)
+    one = bandit.decide(twice[:1], event_id="a", **actions)
+    for decision in (many[0], one):
+        values, columns = decision.context
+        assert (values.tolist(), columns.tolist()) == ([3.0], [1])
+    assert twice.nnz == 3  # the user's matrix is left as it was
+    for decision, reference in zip(many, dense, strict=True):
+        assert (decision.action, decision.probability) == (reference.action, reference.probability)
+
+
+def _overwrite(table):
+    """As a program that fills the same buffer again."""
+    if isinstance(table, pd.DataFrame):
+        table.loc[:, :] = 9.0
+    elif isinstance(table, list):
+        for row in table:
+            row.update(a=9.0)
+    elif scipy.sparse.issparse(table):
+        table.data[:] = 9.0
+    else:
+        table[:] = 9.0
+
+
+TABLES = {
+    "array": np.array,
+    "float32": lambda rows: np.array(rows, dtype=np.float32),
+    "sparse": scipy.sparse.csr_matrix,
+    "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
+    "dictionaries": lambda rows: [dict(zip("ab", row, strict=True)) for row in rows],
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize("flags", [{}, {"oracle": "gd"}, {"vw_args": "--nn 2"}])
+def test_many_decisions_keep_the_features_they_were_made_with(form, flags):
+    rows, prices = [[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]], [[0.5, 1.0], [2.0, 0.25]]
+    for actions in (None, prices):
+        models = []
+        for overwrites in (False, True):
+            contexts = TABLES[form](rows)
+            bandit = FastCB(2 if actions is None else None, seed=3, **flags)
+            features = None if actions is None else TABLES[form](actions)
+            decisions = bandit.decide_many(contexts, features)
+            if overwrites:
+                _overwrite(contexts)
+                if features is not None:
+                    _overwrite(features)
+            bandit.learn(decisions, [0.2, 0.9, 0.4])
+            bandit.learn(decisions[1], 0.1)
+            models.append(bandit.to_bytes())
+        assert models[0] == models[1]

@@ -14,6 +14,8 @@ PARAMETERS = {
     "range upside down": ({"cost_range": (1, 0)}, r"cost_range is \(1, 0\); expected two finite numbers .*, the lower"),
     "range beyond float32": ({"cost_range": (0, 1e39)}, r"cost_range is \(0, 1e\+39\); expected two finite numbers"),
     "empty range": ({"reward_range": (1, 1)}, r"reward_range is \(1, 1\); expected two finite numbers"),
+    "range empty in float32": ({"cost_range": (1, 1 + 2**-25)}, r"cost_range is \(1, 1.0000000298\d+\); expected two"),
+    "range upside down by rounding": ({"reward_range": (16777217, 16777216)}, r"reward_range is \(16777217, 167772"),
     "infinite range": ({"cost_range": (0, np.inf)}, r"cost_range is \(0, inf\); expected two finite numbers"),
     "range of one": ({"cost_range": (1,)}, r"cost_range is \(1,\); expected two finite numbers"),
     "range of text": ({"cost_range": "01"}, r"cost_range is '01'; expected two finite numbers"),

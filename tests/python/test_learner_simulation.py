@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 
 from vw_fastcb import FastCB
+from vw_fastcb.learner import simulation
 
 
 @pytest.fixture
@@ -138,3 +139,23 @@ def test_costs_of_changing_sets_must_fit_them():
         FastCB().simulate(np.eye(2), [[0, 1, 1], [0, 1, 1]], action_features=sets)
     with pytest.raises(ValueError, match="events differ in their number of actions; expected a list"):
         FastCB().simulate(np.eye(2), np.zeros((2, 3)), action_features=sets)
+
+
+@pytest.mark.parametrize(
+    ("given", "runs", "expected"),
+    [(None, 9, 1), (1, 9, 1), (3, 9, 3), (3, 2, 2), (-1, 9, 4), (-2, 9, 3), (-4, 9, 1), (-9, 9, 1), (-1, 3, 3)],
+)
+def test_jobs_are_counted_as_in_joblib(monkeypatch, given, runs, expected):
+    monkeypatch.setattr(simulation, "usable_cores", lambda: 4)
+    assert simulation.threads(given, runs) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "wrong"), [({"reward_range": (2, 5)}, 5, 2), ({"cost_range": (2, 5)}, 2, 5)]
+)
+def test_the_right_action_has_the_best_value_of_the_range_and_others_the_worst(rng, given, right, wrong):
+    labels = rng.integers(0, 3, 50)
+    played = FastCB(3, **given).simulate(rng.random((50, 2)), labels, n_shuffles=2, seed=1)
+    expected = np.where(played.actions == labels[played.order], right, wrong)
+    np.testing.assert_array_equal(played.values, expected)
+    assert set(expected.ravel()) == {right, wrong}

@@ -198,3 +198,112 @@ def test_data_that_say_nothing_change_nothing():
     assert all("the same outcome" in stage.verdict for stage in tuning.stages)
     with pytest.raises(ValueError, match="there is no row"):
         FastCB(2).tune(np.zeros((0, 2)), np.zeros(0, dtype=int))
+
+
+class Told:
+    """Evidence that says what it is told to: losses and values of a half, by the changes that are measured."""
+
+    widths = (2.0, 0.0)
+    name = "told"
+
+    def __init__(self, **halves: Any) -> None:
+        self._halves = halves
+        self.asked: list[tuple[str, str, str]] = []
+
+    def unit(self, stage: str) -> str:
+        del stage
+        return "loss"
+
+    def refusal(self, stage: str) -> str | None:
+        return None if stage == "oracle" else "not told."
+
+    def measure(self, settings: Settings, stage: str, half: str) -> Measured:
+        self.asked.append((stage, half, f"{settings.oracle} {settings.learning_rate}"))
+        losses, values = self._halves[half](settings)
+        return Measured(np.array(losses), np.array(values))
+
+
+def told(best: Any) -> Any:
+    """What gd with step 1 has; everything else has losses and values of 0.5."""
+    parts = 20 * [0.5]
+    return lambda settings: best if settings.learning_rate == 1.0 else (parts, parts)
+
+
+BETTER = [0.4, 0.41] * 10
+WORSE = [0.6, 0.61] * 10
+
+
+@pytest.mark.parametrize(
+    ("losses", "values", "is_taken", "words"),
+    [
+        (BETTER, BETTER, True, "Taken."),
+        (BETTER, WORSE, False, "but the log says that its decisions would cost more. The default is kept."),
+        (BETTER, [0.1, 0.95] * 10, True, "Taken."),  # more, but not more than by luck
+        (BETTER, [], True, "Taken."),  # of a table, where losses are costs
+        (WORSE, BETTER, False, "no lower (0.1050 higher). The default is kept."),
+        ([0.0, 0.9] * 10, BETTER, False, "not enough to tell it from luck"),
+    ],
+)
+def test_what_looked_best_is_taken_if_it_is_better_on_the_other_half_and_its_decisions_cost_no_more(
+    losses, values, is_taken, words
+):
+    evidence = Told(choose=told(([0.3, 0.31] * 10, 20 * [0.5])), confirm=told((losses, values)))
+    tuning = search(FastCB(2).get_params(), evidence)
+    stage = tuning.stages[0]
+    assert stage.best == {"oracle": "gd", "learning_rate": 1.0}
+    assert stage.trials[3].loss == pytest.approx(0.305)
+    assert stage.gain == pytest.approx(0.5 - np.mean(losses))
+    assert (stage.adopted, tuning.changes) == (is_taken, dict(stage.best) if is_taken else {})
+    assert words in stage.verdict
+
+
+def test_only_the_half_that_chooses_chooses_and_only_the_other_one_confirms():
+    def confirmed(settings: Settings) -> Any:
+        return (20 * [0.0 if settings.learning_rate == 0.5 else 0.5], [])
+
+    evidence = Told(choose=told(([0.3, 0.31] * 10, 20 * [0.5])), confirm=confirmed)
+    tuning = search(FastCB(2).get_params(), evidence)
+    assert tuning.changes == {}  # step 0.5 would be better where nobody chooses
+    assert tuning.stages[0].gain == 0
+    steps = ["newton None", *(f"gd {step}" for step in (0.1, 0.5, 1.0, 3.0, 10.0))]
+    assert evidence.asked == [
+        *(("oracle", "choose", step) for step in steps),
+        *(("oracle", "confirm", step) for step in ("newton None", "gd 1.0")),
+    ]
+
+
+def test_a_gain_has_the_interval_of_students_t():
+    gains = np.array([0.1, 0.12, 0.05, 0.2, 0.17, 0.11, 0.02, 0.09])
+
+    def confirmed(settings: Settings) -> Any:
+        return (0.5 - gains if settings.learning_rate == 1.0 else np.full(8, 0.5), [])
+
+    evidence = Told(choose=told(([0.3] * 20, [])), confirm=confirmed)
+    stage = search(FastCB(2).get_params(), evidence).stages[0]
+    spread = 3.4994833 * gains.std(ddof=1) / np.sqrt(8)  # the 99.5% quantile of seven degrees of freedom
+    assert stage.interval == pytest.approx((gains.mean() - spread, gains.mean() + spread), rel=0.02)
+
+
+def test_the_orders_of_a_table_that_confirm_are_others_than_those_that_choose():
+    contexts, right = parity(60)
+    measured = [
+        TableEvidence(settings(n_actions=2), contexts, right, None, orders=orders, seed=0).measure(
+            settings(n_actions=2), "oracle", half
+        )
+        for orders, half in ((2, "choose"), (2, "confirm"), (4, "choose"))
+    ]
+    first, second, all_of_them = (one.losses.tolist() for one in measured)
+    assert first + second == all_of_them
+    assert len(set(all_of_them)) == 4
+
+
+def test_the_replays_that_confirm_have_other_luck_than_those_that_choose():
+    contexts, right = parity()
+    evidence = LogEvidence(settings(n_actions=2), contexts, **logged(contexts, right))
+    replays = [evidence._replay(settings(n_actions=2), number) for number in range(8)]
+    assert len({one.tobytes() for one in replays}) == 8
+    for half, numbers, parts in (("choose", range(4), slice(0, None, 2)), ("confirm", range(4, 8), slice(1, None, 2))):
+        table = np.concatenate([replays[number] for number in numbers], axis=1)
+        means = [np.nanmean(part) for part in np.array_split(table, 40)[parts]]
+        found = evidence.measure(settings(n_actions=2), "gamma", half).losses
+        assert found.tolist() == pytest.approx(means)

@@ -196,10 +196,13 @@ def _set(handle: int, kind: int, where: tuple[int, int]) -> bool:
 
 def _can_hold(handle: int) -> bool:
     """Whether the system and the file system have such locks."""
-    try:
-        if _SET_OFD is not None:
+    reason = "this system has none"
+    if _SET_OFD is not None:
+        try:
             _set(handle, fcntl.F_UNLCK, _WRITING)
+        except OSError as problem:
+            reason = str(problem)
+        else:
             return True
-    except OSError as problem:
-        _log.warning("this file system has no locks of open files (%s); no process may read its own journal", problem)
+    _log.warning("there are no locks of open files here (%s); no process may read its own journal", reason)
     return False

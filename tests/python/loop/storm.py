@@ -16,8 +16,12 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+from loop.support import journal_at
+from vw_fastcb.loop.replay import replay
 
 TESTS = Path(__file__).parents[1]
 _OPENER = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=sys.argv[2] == 'learn').close()"
@@ -36,15 +40,18 @@ def files(path: Path) -> list[Path]:
     return [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
 
 
-def read_all(path: Path, pause: float = 0.0) -> None:
-    """Reads and copies every file of a journal once."""
+def read_all(path: Path, pause: float = 0.0) -> int:
+    """Reads and copies every file of a journal once. Gives how many there were."""
+    count = 0
     for one in files(path):
         with contextlib.suppress(FileNotFoundError), one.open("rb") as file:
             while file.read(1 << 16):
                 pass
+            count += 1
         with contextlib.suppress(FileNotFoundError), tempfile.TemporaryDirectory() as folder:
             shutil.copy(one, folder)
         time.sleep(pause)
+    return count
 
 
 class Storm:
@@ -59,6 +66,7 @@ class Storm:
         self.path = path
         self.kills = 0
         self.problems: list[str] = []
+        self.visits: Counter[str] = Counter()
         self._random = random.Random(seed)
         self._names = iter(range(1 << 30))
         self._acknowledged: set[str] = set()
@@ -107,24 +115,33 @@ class Storm:
     def _repeat(self, command: list[str]) -> None:
         while not self._stop.is_set():
             done = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.visits[" ".join(command)] += 1
             if done.returncode:
                 self.problems.append(f"{command[:2]} ended with {done.returncode}: {done.stderr[-500:]}")
             time.sleep(0.1)
 
 
-def check(path: Path, acknowledged: set[str]) -> None:
-    """Every acknowledged record is there, once, and the file is sound."""
+def check(path: Path, decided: set[str], rewarded: set[str] | None = None) -> None:
+    """Every acknowledged record is there, once; no position is missing, the file is sound, and the models are right."""
     with contextlib.closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = db.execute("SELECT event_id, count(*) FROM record WHERE kind = 0 GROUP BY event_id").fetchall()
-    assert {count for _, count in rows} <= {1}
-    assert not acknowledged - {event_id for event_id, _ in rows}
+        count, last = db.execute("SELECT count(*), max(position) FROM record").fetchone()
+        assert count == last
+        for kind, acknowledged in ((0, decided), (2, rewarded or set())):
+            query = "SELECT event_id, count(*) FROM record WHERE kind = ? GROUP BY event_id"
+            rows = dict(db.execute(query, (kind,)).fetchall())
+            assert set(rows.values()) <= {1}
+            assert not acknowledged - rows.keys()
+    with journal_at(path) as journal:
+        found = replay(journal)
+    assert found.agrees, found.differences
 
 
 def _main(path: Path, name: str) -> None:
     from vw_fastcb import Loop  # noqa: PLC0415
 
     loop = Loop.open(path, lease="500ms", checkpoint_every="200ms")
+    assert read_all(path) == 3
 
     def look() -> None:
         while True:

@@ -35,9 +35,17 @@ def is_stored(home, text):
     """Whether something is in a file of a journal. Redis writes its file anew in its own time."""
     if not isinstance(home, RedisFolder):
         return any(text in path.read_bytes() for path in home.iterdir())
-    end = time.monotonic() + 20
-    while any(text in path.read_bytes() for path in home.server.folder.glob("appendonlydir/*")):
+    end = time.monotonic() + 60
+    while any(_may_hold(path, text) for path in home.server.folder.glob("appendonlydir/*")):
         if time.monotonic() > end:
             return True
         time.sleep(0.02)
     return False
+
+
+def _may_hold(path, text):
+    """Whether a text is in a file. Redis may remove it at this moment; then others have to be looked at."""
+    try:
+        return text in path.read_bytes()
+    except FileNotFoundError:
+        return True

@@ -205,6 +205,25 @@ def test_a_twin_that_has_not_seen_a_column_leaves_out_the_same(home):
     reference.check(home / "loop.db")
 
 
+@pytest.mark.parametrize("kind", [1, "one"])
+def test_what_is_published_has_the_columns_of_decisions_that_nothing_was_learned_from(home, kind):
+    """A twin makes a checkpoint's bytes, and has learned from none of them."""
+    with open_loop(home, checkpoint_every="1h") as loop:
+        loop.decide({"hour": 1}, event_id="e1")
+        loop.reward("e1", 1)
+        loop.checkpoint()
+        loop.decide({"hour": 2, "new": kind})
+        loop.checkpoint()
+        with journal_at(home / "loop.db") as journal:
+            first, newest = (journal.model(one.sha256) for one in journal.checkpoints())
+        assert newest == loop.model().to_bytes() != first
+        with Loop.open(home / "loop.db", learn=False) as decider:
+            assert decider.model().to_bytes() == newest
+            other = {"hour": 2, "new": "one" if kind == 1 else 1}
+            assert decider.decide(other).pmf.tolist() == loop.decide(other).pmf.tolist()
+    agrees(home / "loop.db")
+
+
 def test_an_export_says_that_values_were_left_out(tmp_path):
     with open_loop(tmp_path, actions=None) as loop:
         for age in (31, 32):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -452,6 +453,55 @@ def test_the_model_comes_back_whatever_the_order_of_the_rewards_was(seed, tmp_pa
     made = told("import", tmp_path / "again.db", "--parquet", tmp_path / "t.parquet")
     assert made["sha256"] == replayed(path).sha256
     assert made["counts"]["learned_defaults"] == replayed_counts(path)["learned_defaults"] > 0
+
+
+def test_a_rejected_outcome_is_imported_as_none_and_not_as_the_default(tmp_path):
+    clock = Clock()
+    with open_loop(tmp_path, clock=clock, wait="10s", default_reward=0.5, aggregation="sum") as loop:
+        for event, rewards in (("silent", ()), ("learned", (0.25, 0.5)), ("rejected", (1, 1))):
+            loop.decide({"user": event}, event_id=event)
+            for value in rewards:
+                loop.reward(event, value)
+        clock.now += 60_000
+        loop.tick()
+        before = loop.status()
+    told("export", tmp_path / "loop.db", "--parquet", tmp_path / "t.parquet")
+    made = told("import", tmp_path / "again.db", "--parquet", tmp_path / "t.parquet")
+    assert before.counts["rejected"] == 1
+    assert (made["counts"]["learned"], made["counts"]["learned_defaults"]) == (1, 1)
+    assert (made["counts"]["rejected"], made["counts"]["unactivated"]) == (0, 1)
+    assert made["events"] == before.learned == 2
+    assert made["sha256"] == replayed(tmp_path / "loop.db").sha256
+
+
+def test_no_time_of_an_imported_log_is_ahead_of_this_machine(tmp_path):
+    """A journal that is ahead would keep its windows open until then."""
+    times = ("2024-05-01T12:00:00.0000000Z", "2101-05-01T12:00:00.0000000Z", "2024-05-02T12:00:00.0000000Z")
+    lines = [
+        json.dumps({**json.loads(one.dsjson()), "EventId": f"e{i}", "Timestamp": when}) + "\n"
+        for i, (one, when) in enumerate(zip(events(3), times, strict=True))
+    ]
+    log = write(tmp_path / "log.dsjson", lines)
+    before = time.time_ns() // 1_000_000
+    told("import", tmp_path / "j.db", "--dsjson", log, "--cost-range", 0, 1)
+    after = time.time_ns() // 1_000_000
+    with contextlib.closing(SqliteJournal(tmp_path / "j.db")) as journal:
+        first, *others = [one.time for one in journal.read() if one.kind == "decision"]
+    assert first == 1_714_564_800_000
+    assert all(before <= one <= after for one in others)
+
+
+@pytest.mark.parametrize(("age", "ticks"), [(60_000, 0), (3_660_000, 1)])
+def test_windows_of_an_imported_log_are_closed_once_their_wait_is_over(age, ticks, tmp_path):
+    now = time.time_ns() // 1_000_000
+    (line,) = (json.loads(one.dsjson()) for one in events(1))
+    when = pd.Timestamp(now - age, unit="ms").strftime("%Y-%m-%dT%H:%M:%S.%f0Z")
+    log = write(tmp_path / "log.dsjson", [json.dumps({**line, "EventId": "e1", "Timestamp": when}) + "\n"])
+    told("import", tmp_path / "j.db", "--dsjson", log, "--cost-range", 0, 1, "--wait", "1h")
+    with contextlib.closing(SqliteJournal(tmp_path / "j.db")) as journal:
+        times = {one.kind: one.time for one in journal.read()}
+    assert times["decision"] == now - age
+    assert [times.get("tick")] == [now - age + 3_600_001 if ticks else None]
 
 
 def test_a_log_of_fixed_actions_comes_back_by_the_names_of_its_actions(history, tmp_path):

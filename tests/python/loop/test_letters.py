@@ -6,9 +6,11 @@ import sqlite3
 import pytest
 from redis import Redis
 
+from loop import reference
 from loop.redis_server import RedisFolder
-from loop.support import Clock, open_loop
+from loop.support import Clock, journal_at, open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop import JournalFull
 from vw_fastcb.loop.loop import journal_of
 
 MANY = 200_000
@@ -98,3 +100,26 @@ def test_status_does_not_read_them(home):
         assert effort_of_status(home, loop) < few + 100 * (1 + 10 * isinstance(home, RedisFolder))
         assert loop.status().dead_letters == MANY
         assert len(loop.dead_letters(newest=20)) == 20
+
+
+def test_letters_of_a_checkpoint_that_found_no_room_are_in_the_next_one(tmp_path):
+    clock = Clock()
+
+    with open_loop(tmp_path, aggregation="sum", wait="1s", clock=clock, checkpoint_every="1h") as loop:
+        spoil(loop, clock, "e1")
+        loop.decide({f"column {number}": 1 for number in range(500)}, event_id="large")
+        db = journal_of(loop)._db
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(JournalFull):
+            loop.checkpoint()
+        assert [one.position for one in loop.dead_letters()] == [2]
+        db.execute("PRAGMA max_page_count = 1000000")
+        spoil(loop, clock, "e2")
+        loop.checkpoint()
+        letters = loop.dead_letters()
+        assert [one.position for one in letters] == [2, 7]
+        assert loop.status().dead_letters == 2
+    with journal_at(tmp_path / "loop.db") as journal:
+        assert journal.dead_letters() == letters
+    reference.check(tmp_path / "loop.db")

@@ -1,21 +1,54 @@
 """What reading a journal's files does to it: nothing."""
 
 import contextlib
+import fcntl
 import os
 import shutil
+import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from loop.storm import Storm, check, files, read_all
 from loop.support import open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop import guard
+from vw_fastcb.loop.guard import Guard
 from vw_fastcb.loop.loop import journal_of
+
+# Where SQLite locks, as it documents: whoever has a file open for reading, and whoever has its index open.
+SHARED = (0x40000000 + 2, 510)
+INDEX = (120 + 8, 1)
+WRITING = (0x40000000 + 2 + 510, 1)  # ours, right behind
 
 _VISIT = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=False).close()"
 _STOCK = "import sys, sqlite3; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM lease').fetchall()"
+_WHICH_ARE_REFUSED = """
+import errno, fcntl, os, struct, sys
+for name, start, length in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
+    handle = os.open(name, os.O_RDWR)
+    try:
+        asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, int(start), int(length), 0)
+        fcntl.fcntl(handle, fcntl.F_SETLK, asked)
+        print("taken")
+    except OSError as problem:
+        print(errno.errorcode[problem.errno])
+"""
+_DIES_AFTER_A_FORK = """
+import os, pathlib, signal, sys
+from vw_fastcb.loop import sqlite
+guard = sqlite.Guard.of(pathlib.Path(sys.argv[1]))
+guard.enter(pathlib.Path(sys.argv[1]))
+if os.fork() == 0:
+    print("forked", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 _SHELLS = [
     [sys.executable, "-c", _VISIT],
     [sys.executable, "-c", _STOCK],
@@ -29,7 +62,7 @@ def test_whoever_closes_a_journal_beside_one_that_was_read_takes_nothing_away(tm
     path = tmp_path / "loop.db"
     with open_loop(tmp_path) as loop:
         loop.decide({}, event_id="before")
-        read_all(path)
+        assert read_all(path) == 3
         queries = ["SELECT count(*) FROM record"] if visitor == ["sqlite3"] else []
         log = [one.stat().st_ino for one in files(path)]
         subprocess.run([*visitor, str(path), *queries], check=True, capture_output=True, timeout=60)
@@ -56,6 +89,15 @@ def test_the_locks_leave_stock_sqlite_what_it_needs(tmp_path):
     check(path, {"before", "after", "last"})
 
 
+def handles_of(name):
+    """How many this process has."""
+    count = 0
+    for handle in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # other threads open and close some, too
+            count += os.readlink(f"/proc/self/fd/{handle}") == name
+    return count
+
+
 def test_two_loops_of_one_process_share_the_handles_of_their_file(tmp_path):
     """To close one would drop the locks of the other."""
     path = tmp_path / "loop.db"
@@ -64,6 +106,7 @@ def test_two_loops_of_one_process_share_the_handles_of_their_file(tmp_path):
         for number in range(3):
             with Loop.open(path, learn=False) as other:
                 other.decide({}, event_id=f"other-{number}")
+                assert handles_of(f"{path}-shm") == 2  # SQLite's, and ours
             subprocess.run([sys.executable, "-c", _STOCK, path], check=True)
             loop.decide({}, event_id=f"first-{number}")
             handles.append(len(os.listdir("/proc/self/fd")))
@@ -83,6 +126,130 @@ def test_a_journal_that_was_renamed_is_opened_where_it_is(tmp_path):
     check(tmp_path / "other.db", {"before", "after"})
 
 
+# Which locks there are, asked for as another program would. That opens and closes the file, which drops SQLite's own.
+
+
+def refuses(path, kind, where):
+    """Whether a lock is refused, because somebody has one that excludes it."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, *where, 0))
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(handle)
+
+
+def are_held(path):
+    """Whether SQLite can neither take the log away nor truncate its index, and anybody may still read."""
+    index = path.with_name(f"{path.name}-shm")
+    for _ in range(2):  # the first one may meet SQLite's own locks, and drops them
+        found = {refuses(path, fcntl.F_WRLCK, SHARED), refuses(index, fcntl.F_WRLCK, INDEX)}
+    assert not refuses(path, fcntl.F_RDLCK, SHARED)
+    assert not refuses(index, fcntl.F_RDLCK, INDEX)
+    return found == {True}
+
+
+def test_the_locks_are_on_the_bytes_that_sqlite_asks_for_whatever_a_loop_does(tmp_path):
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        assert are_held(path)
+        loop.decide({}, event_id="e1")
+        assert are_held(path)
+        loop.checkpoint()
+        assert are_held(path)
+        loop._worker.empty_log()
+        assert are_held(path)
+        with Loop.open(path, learn=False) as other:
+            other.decide({}, event_id="e2")
+        assert are_held(path)
+        loop.copy_to(tmp_path / "copy.db")
+        assert are_held(path)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert are_held(path)
+        loop.decide({}, event_id="e3")
+        assert are_held(path)
+    assert not refuses(path, fcntl.F_WRLCK, SHARED)
+    with open_loop(tmp_path):
+        assert are_held(path)  # once more in the same process
+    check(path, {"e1", "e2", "e3"})
+
+
+def test_a_fork_neither_ends_the_locks_nor_keeps_them(tmp_path):
+    path = tmp_path / "loop.db"
+    open_loop(tmp_path).close()
+    with Guard.of(path).entered(path):  # as a thread has them that opens a journal, while another one forks
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert refuses(path, fcntl.F_WRLCK, SHARED)
+    assert not refuses(path, fcntl.F_WRLCK, SHARED)
+    with subprocess.Popen(
+        [sys.executable, "-c", _DIES_AFTER_A_FORK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"forked\n"
+        assert process.wait() == -signal.SIGKILL
+        try:
+            assert not refuses(path, fcntl.F_WRLCK, SHARED)
+        finally:
+            process.stdin.close()  # which ends the fork
+
+
+def test_sqlite_has_its_own_locks_again_while_it_closes_the_file(tmp_path, monkeypatch):
+    """Ours end before, so that it finds out whether it is the last one; it may not seem to be gone already."""
+    path = tmp_path / "loop.db"
+    said = []
+    with open_loop(tmp_path) as loop:
+        assert read_all(path) == 3
+        journal = journal_of(loop)
+        close = journal._close_connections
+
+        def watched():
+            asked = [path, *SHARED, f"{path}-shm", *INDEX]
+            command = [sys.executable, "-c", _WHICH_ARE_REFUSED, *map(str, asked)]
+            said.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+            close()
+
+        monkeypatch.setattr(journal, "_close_connections", watched)
+    assert said == [["EAGAIN", "EAGAIN"]]
+    assert not any(one.exists() for one in files(path)[1:])
+
+
+@pytest.mark.parametrize("kind", [fcntl.F_RDLCK, fcntl.F_WRLCK])
+def test_one_process_writes_at_a_time_although_their_locks_of_the_index_were_dropped(tmp_path, kind):
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path, learn=False) as loop, path.open("r+b") as other:
+        fcntl.fcntl(other, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, *WRITING, 0))
+        assert not journal_of(loop).is_free(None)
+        assert not journal_of(loop)._is_log_emptied()
+        asking = threading.Thread(target=lambda: loop.decide({}, event_id="e1"))
+        asking.start()
+        asking.join(0.3)
+        assert journal_of(loop).last()[0] == 1
+        fcntl.fcntl(other, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", fcntl.F_UNLCK, os.SEEK_SET, *WRITING, 0))
+        asking.join()
+        assert journal_of(loop).last()[0] == 2
+        assert not refuses(path, fcntl.F_WRLCK, WRITING)
+    check(path, {"e1"})
+
+
+@pytest.mark.parametrize(("missing", "said"), [(None, "this system"), (9999, "Invalid argument")])
+def test_without_locks_of_open_files_a_loop_says_so_and_works(tmp_path, monkeypatch, caplog, missing, said):
+    monkeypatch.setattr(guard, "_SET_OFD", missing)  # the kernel refuses a command that it does not know
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="e1")
+    (warning,) = caplog.messages
+    assert "no process may read its own journal" in warning
+    assert said in warning
+    check(tmp_path / "loop.db", {"e1"})
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.slow)])
 def test_everything_that_was_acknowledged_outlives_readers_shells_openers_and_kills(tmp_path, kills):
     path = tmp_path / "loop.db"
@@ -92,4 +259,5 @@ def test_everything_that_was_acknowledged_outlives_readers_shells_openers_and_ki
     assert storm.problems == []
     assert storm.kills >= kills
     assert len(acknowledged) > 100
-    check(path, acknowledged)
+    assert len(storm.visits) >= 4
+    check(path, acknowledged, rewarded=acknowledged)

@@ -13,6 +13,7 @@ import sysconfig
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from redis import Redis
 from loop import reference
 from loop.cli import refused, told
 from loop.redis_server import RedisFolder, RedisServer, need_redis
-from loop.support import Clock, journal_at, open_loop
+from loop.support import Clock, is_stored, journal_at, open_loop
 from vw_fastcb import Loop
 from vw_fastcb.loop import (
     JournalFailed,
@@ -523,6 +524,24 @@ class _LosesAnswers:
             return answer
 
         monkeypatch.setattr(journal._store.server._client, "evalsha", evalsha)
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_what_is_erased_while_redis_writes_its_file_anew_is_gone_in_the_end(own_server, closes):
+    """What it writes then is older than the erasure, so it has to write it once more."""
+    folder = RedisFolder(own_server)
+    with closing(Redis(unix_socket_path=str(own_server.socket))) as client, open_loop(folder) as loop:
+        loop.decide({"user": "secret-name"}, event_id="e1")
+        client.config_set("rdb-key-save-delay", 200_000)  # microseconds for each key
+        client.bgrewriteaof()
+        while not client.info("persistence")["aof_rewrite_in_progress"]:
+            pass
+        client.config_set("rdb-key-save-delay", 0)
+        loop.erase("e1")
+        assert client.info("persistence")["aof_rewrite_in_progress"]  # still the one from before
+        if closes:
+            loop.close()
+        assert not is_stored(folder, b"secret-name")
 
 
 def test_a_request_whose_answer_was_lost_counts_once(folder, monkeypatch):

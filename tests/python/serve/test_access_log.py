@@ -14,7 +14,9 @@ import time
 
 import pytest
 
-from serve.servers import FASTCB, NEWS, PATIENCE, Served
+from loop.support import open_loop
+from serve.servers import FASTCB, NEWS, PATIENCE, Served, threaded
+from vw_fastcb.serve import published
 from vw_fastcb.serve.access_log import AccessLog
 
 _LONG = "/" + "x" * 2000  # lines that fill a pipe of 64 KiB, and what may wait, soon
@@ -114,6 +116,8 @@ def test_a_file_has_every_line_once_it_is_closed(tmp_path):
             log.write({"method": "GET", "path": f"/{number}", "client": None}, 200, 0.001, 3)
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line["path"] for line in lines] == [f"/{number}" for number in range(300)]
+    first = {"method": "GET", "path": "/0", "status": 200, "ms": 1.0, "bytes": 3, "client": None}
+    assert lines[0] == {"time": lines[0]["time"], **first}
     assert log.dropped == 0
 
 
@@ -132,3 +136,16 @@ print("done", flush=True)
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_bytes_of_an_answer_in_pieces_are_those_of_all_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "_PIECE", 100)
+    with open_loop(tmp_path) as loop:
+        loop.decide({f"column {number}": 1 for number in range(100)})
+        loop.checkpoint()
+        with AccessLog.opened(tmp_path / "log") as log, threaded(loop, access_log=log) as server:
+            model = server.get("/model").body
+            missing = server.get("/nowhere").body
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [(line["path"], line["bytes"]) for line in lines] == [("/model", len(model)), ("/nowhere", len(missing))]
+    assert len(model) > 200

@@ -126,6 +126,31 @@ def test_unknown_paths_and_methods(news):
         assert (path, answer.status, answer.json["error"]["code"]) == (path, 404, "not_found")
 
 
+def sent_in_pieces(server, body, size):
+    """Sends a body in chunks of a size, and gives the status of the answer."""
+    with contextlib.closing(server.raw()) as raw:
+        raw.sendall(
+            b"POST /decide HTTP/1.1\r\nhost: [::1]\r\n"
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        for start in range(0, len(body), size):
+            piece = body[start : start + size]
+            raw.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+        raw.sendall(b"0\r\n\r\n")
+        return int(raw.recv(100).split()[1])
+
+
+def test_a_body_may_have_as_many_bytes_as_allowed_and_not_one_more(loop):
+    with threaded(loop, most_bytes=1000) as server:
+        for more, status in ((0, 200), (1, 413)):
+            empty = json.dumps({"context": {"a": ""}}).encode()
+            body = empty.replace(b'""', b'"%s"' % (b"x" * (1000 + more - len(empty))))
+            assert len(body) == 1000 + more
+            assert server.post("/decide", body).status == status
+            for size in (1, 999, 1000):
+                assert sent_in_pieces(server, body, size) == status
+
+
 def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
     large = json.dumps({"context": {"a": "x" * 50_000}}).encode()
     answer = news.post("/decide", large)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -14,7 +15,9 @@ from loop.support import Clock, open_loop
 from serve.servers import PATIENCE, threaded
 from vw_fastcb import FastCB
 from vw_fastcb.loop import Counts
-from vw_fastcb.serve import published
+from vw_fastcb.serve import published, server
+from vw_fastcb.serve.endpoints import Service, routes
+from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.published import PublishedModels
 
 
@@ -185,6 +188,7 @@ def test_metrics_count_requests_and_what_is_in_the_journal(news, loop):
     assert found['fastcb_http_requests_total{code="400",method="POST",route="/reward"}'] == 1
     assert found['fastcb_http_requests_total{code="404",method="GET",route="other"}'] == 2
     assert found['fastcb_http_request_seconds_count{route="/decide"}'] == 5
+    assert found["fastcb_http_in_flight"] == 1  # who asks for this
     assert (found["fastcb_loop_ready"], found["fastcb_loop_is_learner"], found["fastcb_loop_position"]) == (1, 1, 9)
 
 
@@ -213,6 +217,48 @@ def test_health_says_when_the_loop_is_not_ready(tmp_path):
         assert (late.status, late.headers["retry-after"]) == (503, "1")
         assert "10000 ms ahead" in late.error
         assert server.get("/health/live").status == 200
+
+
+@pytest.fixture
+def services(monkeypatch):
+    """What the servers that start from now on share among their endpoints."""
+    made = []
+
+    class Noted(Service):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(server, "Service", Noted)
+    return made
+
+
+def test_a_server_that_stops_is_not_ready(loop, services):
+    """Nobody is to send it anything more, although it answers what is there already."""
+    with threaded(loop) as news:
+        (service,) = services
+        assert news.get("/health/ready").status == 200
+        assert not service.is_stopping
+    assert service.is_stopping
+    ready = next(one.endpoint for one in routes(service, b"") if one.path == "/health/ready")
+    with pytest.raises(ApiError, match=r"the server is stopping\.") as refusal:
+        asyncio.run(ready({}, None, None))
+    assert refusal.value.status == 503
+
+
+def test_the_latency_of_decisions_is_that_of_decisions_that_were_made(loop, services):
+    with threaded(loop) as news:
+        (service,) = services
+        for number in range(3):
+            assert news.post("/decide", {"event_id": f"e{number}", "context": {"user": "Tom"}}).status == 200
+        assert news.post("/reward", {"event_id": "e1", "value": 1}).status == 204
+        assert news.post("/decide", {"event_id": "e1", "context": {"user": "Anna"}}).status == 409
+        assert news.post("/decide", {"context": 3}).status == 400
+        assert news.get("/decide").status == 405
+        for path in ("/status", "/health/ready", "/metrics", "/model"):
+            assert news.get(path).status == 200
+        assert len(service.metrics.decided) == 3
+        assert all(0 < seconds < PATIENCE for seconds in service.metrics.decided)
 
 
 def test_many_clients_share_commits_and_each_gets_its_own_answer(news, loop):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import math
 import os
 import secrets
@@ -34,9 +36,12 @@ from vw_fastcb.loop.redis.records import Records, as_record, body_of, time_and_p
 from vw_fastcb.loop.redis.server import Server, clocks_differ
 from vw_fastcb.loop.redis.store import FENCED, Store
 
+_log = logging.getLogger("vw_fastcb.loop")
+
 SCHEMA = 1
 _MOST_APART = 60_000  # milliseconds; a request may be on its way for a while
 _TRIED = 65_536  # bytes that are written to see whether there is room
+_REWRITES_APART = 0.02  # seconds between two looks at whether Redis still writes its file anew
 _LATEST = 2**53  # the largest number that Lua can count to
 
 _open_journals: weakref.WeakSet[RedisJournal] = weakref.WeakSet()
@@ -57,6 +62,7 @@ class RedisJournal:
         self._clock = clock
         self._offset = 0  # of the server's time, in milliseconds
         self._seen = 0  # the newest position that this process knows of
+        self._is_rewrite_due = False
         server = Server(self.address)
         try:
             self._store = Store(server, self.address.journal)
@@ -83,9 +89,13 @@ class RedisJournal:
         return self.address.shown
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Ends all connections, once nothing of what was erased will be left in the append-only file."""
         _open_journals.discard(self)
-        self._store.server.close()
+        try:
+            with contextlib.suppress(LoopError):
+                self._end_rewriting()
+        finally:
+            self._store.server.close()
 
     def now(self) -> int:
         """See `Journal`. The server's clock counts, and how far this machine's is off is known from its last answer."""
@@ -104,6 +114,7 @@ class RedisJournal:
     def check(self) -> None:
         """See `Journal`."""
         self.last()
+        self._rewrite_if_due()
 
     def check_health(self) -> None:
         """See `Journal`."""
@@ -199,7 +210,26 @@ class RedisJournal:
     def empty_log(self, least: int | None = None) -> None:
         """Has Redis write its append-only file anew, where nothing of what was erased is to be left in it."""
         if least == 0:
-            self._store.server.rewrite_log()
+            self._is_rewrite_due = True
+            self._rewrite_if_due()
+
+    def _rewrite_if_due(self) -> None:
+        """While Redis writes its file anew, it has to be asked again: what it writes is older than the erasure."""
+        if self._is_rewrite_due:
+            self._is_rewrite_due = False  # first: another thread may have erased something else meanwhile
+            if not self._store.server.rewrite_log():
+                self._is_rewrite_due = True
+
+    def _end_rewriting(self) -> None:
+        end = time.monotonic() + self.address.patience
+        while self._is_rewrite_due:
+            self._rewrite_if_due()
+            if not self._is_rewrite_due:
+                return
+            if time.monotonic() > end:
+                _log.warning("%s is still being written anew; for what was erased, run BGREWRITEAOF then", self)
+                return
+            time.sleep(_REWRITES_APART)
 
     def size(self) -> int:
         """Bytes in the server's memory, as it estimates them."""

@@ -155,17 +155,23 @@ class Server:
     def _full(self) -> JournalFull:
         return JournalFull(f"Redis at {self.address.place} has used up its maxmemory; nothing was stored. Make room.")
 
-    def rewrite_log(self) -> None:
-        """Has the append-only file written anew, without what is gone. It happens beside everything else, and later."""
+    def rewrite_log(self) -> bool:
+        """Has the append-only file written anew, without what is gone. It happens beside everything else, and later.
 
-        def rewrite(client: Any) -> None:
+        Returns:
+            Whether it will be. Not while it is being written: that one may still have what is gone.
+        """
+
+        def rewrite(client: Any) -> bool:
             try:
                 client.bgrewriteaof()
             except self._errors.ResponseError as problem:
-                if "in progress" not in str(problem):  # else there is one already
+                if "in progress" not in str(problem):
                     raise
+                return False
+            return True
 
-        self.ask(rewrite)
+        return bool(self.ask(rewrite))
 
     # How durable it is
 
