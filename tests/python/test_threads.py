@@ -15,6 +15,7 @@ from vw_fastcb import FastCB, Workspace, _engine
 
 # The parser's thread reads ahead by few lines, so that it and the learner wait for each other all the time.
 SHORT_QUEUE = ("--example_queue_limit", "7")
+LONG_QUEUE = ("--example_queue_limit", "1500")  # or it reads on, whatever the learner does
 FORMATS = {
     "adf": (("--cb_explore_adf", "--fastcb", "-q", "ua"), Event.adf),
     "fixed": (("--cb_explore", "4", "--fastcb"), Event.fixed),
@@ -95,7 +96,7 @@ def test_a_parser_in_a_thread_of_its_own_skips_the_same_bad_events(name: str, tm
     assert learned(tmp_path / "without", name, good)[1] == alone[1]
 
 
-@pytest.mark.parametrize("queue", [(), SHORT_QUEUE], ids=["a long queue", "a short queue"])
+@pytest.mark.parametrize("queue", [LONG_QUEUE, SHORT_QUEUE], ids=["a long queue", "a short queue"])
 @pytest.mark.parametrize("name", ["adf", "fixed"])
 def test_a_parser_that_refuses_and_a_learner_that_fails_end_each_other(
     name: str, queue: tuple[str, ...], tmp_path: Path
@@ -109,14 +110,16 @@ def test_a_parser_that_refuses_and_a_learner_that_fails_end_each_other(
         assert "could not be written: No space left on device" in said
 
 
-def test_an_event_that_only_the_learner_refuses_ends_the_parser(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["adf", "fixed"])
+def test_an_event_that_only_the_learner_refuses_ends_the_parser(name: str, tmp_path: Path) -> None:
     """A cache that VW wrote without FastCB has costs that nobody has checked."""
-    data = write(tmp_path / "log", [*map(Event.adf, events(200)), BAD["adf"], *map(Event.adf, events(200))])
-    cache = tmp_path / "cache"
-    ok("--cb_explore_adf", "--squarecb", "-d", data, "--cache_file", cache, "-k", "--quiet")
-    for queue in ((), SHORT_QUEUE) * 3:
-        said = refused("--cb_explore_adf", "--fastcb", "--cache_file", cache, "--quiet", *queue)
-        assert "cost 7 is outside [0, 1]" in said
+    event = FORMATS[name][1]
+    lines = [*map(event, events(3)), BAD[name], *map(event, events({"adf": 240, "fixed": 1400}[name]))]
+    data = write(tmp_path / "log", lines)
+    cache, flags = tmp_path / "cache", [*FORMATS[name][0], "--quiet"]
+    ok(*(flag for flag in flags if flag != "--fastcb"), "-d", data, "--cache_file", cache, "-k")
+    for queue in (LONG_QUEUE, SHORT_QUEUE) * 3:
+        assert "cost 7 is outside [0, 1]" in refused(*flags, "--cache_file", cache, *queue)
 
 
 def test_several_models_learn_from_one_parser_what_each_learns_alone(tmp_path: Path, monkeypatch) -> None:
