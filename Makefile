@@ -74,9 +74,11 @@ define sanitized
 	  echo "The sanitizers' reports above are in $(REPORTS)/$(1)" && exit 1; exit $$failed
 endef
 
-sanitize:  ## twins, bad events, damaged models and threads under the sanitizers
-	$(MAKE) sanitize-address
-	$(MAKE) sanitize-thread
+sanitize: sanitize-address sanitize-thread  ## twins, bad events, damaged models and threads under the sanitizers
+
+ifneq ($(filter sanitize,$(MAKECMDGOALS)),)
+sanitize-thread: | sanitize-address  # one after the other: each has as many workers as there are processors
+endif
 
 # No leaks, because CPython and VW keep memory until the process ends; handle_segv=2, or Python's fault handler would take the
 # report's place. The test of flat memory stays out: the sanitizer holds freed memory back. Nothing else is suppressed.
