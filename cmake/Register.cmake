@@ -92,6 +92,14 @@ patch_vw(json_parser/src/parse_example_slates_json.cc
 set(place "  data.shared = nullptr;\n  data.actions.clear();\n")
 patch_vw(core/src/reductions/conditional_contextual_bandit.cc "${place}" "  data.cb_ex.clear();\n${place}")
 
+# That there is nothing more to read is said by the parser's thread or by the learner, and the former looks for it.
+set(dispatch include/vw/core/parse_dispatch_loop.h)
+patch_vw(${dispatch} "(!all.parser_runtime.example_parser->done)"
+  "(!__atomic_load_n(&all.parser_runtime.example_parser->done, __ATOMIC_RELAXED))")
+patch_vw(core/src/parser.cc "  p.done = true;\n" "  __atomic_store_n(&p.done, true, __ATOMIC_RELAXED);\n")
+set(place "#include \"vw/core/parse_dispatch_loop.h\"\n")
+patch_vw(core/src/vw.cc "${place}" "#include \"${CMAKE_CURRENT_BINARY_DIR}/vw/${dispatch}\"\n")
+
 # Models go through model_file. VW itself removes the old model before the new one takes its place, so that a kill between
 # the two loses both names; two processes that save to one path write into the same temporary file; and a save that fails
 # leaves that file behind.

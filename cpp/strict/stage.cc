@@ -65,10 +65,13 @@ bool forget_refusal(stage& data, const VW::multi_ex& lines)
   return news;
 }
 
-// VW counts lines when it sets them up, and holds out every Nth. Refused lines must not shift the others.
+// VW counts lines when it sets them up, and holds out every Nth. Refused lines must not shift the others. Where a
+// thread of its own reads, the count is that thread's, and no others follow: a refusal ends the run.
 void count_for_holdout(stage& data, int lines)
 {
-  auto& parser = *data.all->parser_runtime.example_parser;
+  auto& parsing = data.all->parser_runtime;
+  if (parsing.parse_thread.joinable()) { return; }
+  auto& parser = *parsing.example_parser;
   if (!parser.emptylines_separate_examples) { parser.in_pass_counter += static_cast<uint32_t>(lines); }
 }
 
