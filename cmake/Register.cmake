@@ -126,6 +126,32 @@ patch_vw(core/src/merge.cc "  return serializer.str();\n"
   }
   return serializer.str();\n")
 
+# Where weights are averaged, each model counts by the events that it has learned. VW's own count of them begins at 0 where a
+# model is loaded, and an average over 0 events is NaN.
+set(place "#include \"vw/core/merge.h\"\n")
+patch_vw(core/src/merge.cc "${place}" "${place}${include_fastcb}")
+patch_vw(core/src/merge.cc "example_counts.push_back(delta->sd->weighted_labeled_examples);"
+  "example_counts.push_back(VW::reductions::fastcb_weight_learned(*delta));")
+set(place "  std::vector<VW::model_delta> deltas;\n")
+patch_vw(core/src/merge.cc "${place}"
+  "  VW::reductions::fastcb_check_merging(base_workspace, workspaces_to_merge);\n${place}")
+# The second-order oracle merges what it has in gd's table itself; and VW forgets the scales of features where it averages.
+set(gd core/src/reductions/gd.cc)
+set(place "#include \"vw/core/reductions/gd.h\"\n")
+patch_vw(${gd} "${place}" "${place}${include_fastcb}")
+set(place "  // Weight aggregation is based on same method as allreduce.\n")
+patch_vw(${gd} "${place}" "  if (VW::reductions::fastcb_merges_weights(output_workspace)) { return; }\n${place}")
+foreach(work IN ITEMS add subtract)
+  set(place "  if (ws_out.weights.sparse)\n  {\n    ${work}_weights(")
+  patch_vw(${gd} "${place}" "  if (VW::reductions::fastcb_merges_weights(ws_out)) { return; }\n${place}")
+endforeach()
+set(place "else { merge_weights_simple(length, source, per_model_weighting, output_workspace.weights.dense_weights); }")
+patch_vw(${gd} "${place}"
+  "else\n    {
+      merge_weights_simple(length, source, per_model_weighting, output_workspace.weights.dense_weights);
+      VW::reductions::fastcb_merge_largest_values(all_workspaces, output_workspace);
+    }")
+
 # The Python binding knows a label by its parser, and FastCB's parsers of these labels are its own.
 foreach(label IN ITEMS multiclass_label_parser_global=MULTICLASS cs_label_parser_global=CS cb_label_parser_global=CB
     ccb_label_parser_global=CCB slates::slates_label_parser=SLATES)

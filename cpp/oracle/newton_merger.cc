@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace vw_fastcb
+{
+namespace
 {
 class matrix
 {
@@ -19,8 +22,6 @@ private:
   std::vector<double> _numbers;
 };
 
-namespace
-{
 // The inverse of a symmetric matrix with positive eigenvalues, by Cholesky's decomposition. A pivot that rounding has
 // taken to nothing stays at what it was a trillionth of.
 matrix inverse(matrix given)
@@ -74,23 +75,36 @@ matrix information_of(const newton_weights& known)
 }
 }  // namespace
 
-newton_block newton_merger::merged(const std::vector<const newton_block*>& models, const newton_block* base)
+struct newton_merger::information
 {
-  newton_block to(models.front()->_capacity, 0.);
-  to._share = models.front()->_share;
+  matrix precision;  // of the columns that have a full covariance
+  std::vector<double> precision_alone;
+  std::vector<double> sums;
+
+  double& own(size_t column) { return column < precision.size() ? precision(column, column) : precision_alone[column]; }
+};
+
+newton_knowledge newton_merger::merged(
+    const std::vector<const newton_knowledge*>& models, const newton_knowledge* base, const table_layout& layout)
+{
+  newton_block to(models.front()->block._capacity, 0.);
+  to._share = models.front()->block._share;
   std::vector<translation> parts;
-  if (base != nullptr) { parts.push_back({base, nullptr, {}}); }
+  if (base != nullptr) { parts.push_back({&base->block, nullptr, &base->rest, nullptr, {}}); }
   size_t slots = 0;
   for (const auto* model : models)
   {
-    parts.push_back({model, base, {}});
-    slots = std::max(slots, model->_slots.size());
+    const bool has_base = base != nullptr;
+    parts.push_back(
+        {&model->block, has_base ? &base->block : nullptr, &model->rest, has_base ? &base->rest : nullptr, {}});
+    slots = std::max(slots, model->block._slots.size());
   }
   merge_columns(to, parts);
   merge_moments(to, parts);
   to._slots.resize(slots);
-  for (size_t slot = 0; slot < slots; ++slot) { merge_slot(to, parts, slot); }
-  return to;
+  for (size_t slot = 0; slot < slots; ++slot) { merge_slot(to, parts, slot, layout); }
+  auto rest = merge_rest(to, parts, layout);
+  return {std::move(to), std::move(rest)};
 }
 
 void newton_merger::merge_columns(newton_block& to, std::vector<translation>& parts)
@@ -143,43 +157,44 @@ void newton_merger::merge_moments(newton_block& to, const std::vector<translatio
   to.refresh_scales();
 }
 
-void newton_merger::merge_slot(newton_block& to, const std::vector<translation>& parts, size_t slot)
+void newton_merger::merge_slot(
+    newton_block& to, const std::vector<translation>& parts, size_t slot, const table_layout& layout)
 {
   auto& weights = to._slots[slot];
-  std::vector<double> precision_alone(to._priors);
-  std::vector<double> sums(to.columns(), 0.);  // precision times weight
-  matrix precision(std::min(to.columns(), to._capacity + 1));
-  for (size_t i = 0; i < precision.size(); ++i) { precision(i, i) = to._priors[i]; }
+  information known{
+      matrix(std::min(to.columns(), to._capacity + 1)), to._priors, std::vector<double>(to.columns(), 0.)};
+  for (size_t i = 0; i < known.precision.size(); ++i) { known.precision(i, i) = to._priors[i]; }
   bool is_learned = false;
   for (const auto& part : parts)
   {
     if (slot >= part.from->_slots.size() || part.from->_slots[slot].columns() == 0) { continue; }
-    add_information(part, to, slot, precision, precision_alone, sums);
+    add_information(part, to, slot, layout, known);
     is_learned = true;
   }
   if (!is_learned) { return; }
   weights.grow(to._priors, to._capacity + 1);
-  const auto covariance = inverse(precision);
+  const auto covariance = inverse(known.precision);
   for (size_t i = 0; i < covariance.size(); ++i)
   {
     double weight = 0.;
-    for (size_t j = 0; j < covariance.size(); ++j) { weight += covariance(i, j) * sums[j]; }
+    for (size_t j = 0; j < covariance.size(); ++j) { weight += covariance(i, j) * known.sums[j]; }
     weights.set_weight(i, weight);
     for (size_t j = 0; j <= i; ++j) { weights.set_covariance(i, j, covariance(i, j)); }
   }
   for (size_t i = padded(covariance.size()); i < to.columns(); ++i)
   {
-    const double own = std::max(precision_alone[i], to._priors[i]);
-    weights.set_weight(i, sums[i] / own);
+    const double own = std::max(known.precision_alone[i], to._priors[i]);
+    weights.set_weight(i, known.sums[i] / own);
     weights.set_variance(i, 1. / own);
   }
 }
 
 // A learner that went on from a base has the base's columns first, and never translates what it knows while means and
 // deviations move: so what the base knew is taken off as it was.
-void newton_merger::add_information(const translation& part, const newton_block& to, size_t slot, matrix& precision,
-    std::vector<double>& precision_alone, std::vector<double>& sums)
+void newton_merger::add_information(
+    const translation& part, const newton_block& to, size_t slot, const table_layout& layout, information& merged)
 {
+  auto& precision = merged.precision;
   const auto& from = *part.from;
   const auto& known = from._slots[slot];
   const size_t count = known.full();
@@ -215,9 +230,10 @@ void newton_merger::add_information(const translation& part, const newton_block&
     double own_before = 0.;
     if (i < before.columns()) { own_before = i < before.full() ? information_before(i, i) : 1. / before.variance(i); }
     const double gained = own - (i < before.columns() ? own_before : from._priors[i]);
-    (column < precision.size() ? precision(column, column) : precision_alone[column]) += stretch * stretch * gained;
-    sums[column] += stretch * (own * known.weight(i) - own_before * weight_before);
+    merged.own(column) += stretch * stretch * gained;
+    merged.sums[column] += stretch * (own * known.weight(i) - own_before * weight_before);
   }
+  add_rest(part, to, slot, layout, merged, intercept, intercept_before);
   matrix product(r.size());  // what was learned, beyond the prior or the base, times R
   for (size_t i = 0; i < count; ++i)
   {
@@ -234,7 +250,7 @@ void newton_merger::add_information(const translation& part, const newton_block&
       else if (i == j) { gained -= from._priors[i]; }
       for (size_t k = 0; k < precision.size(); ++k) { product(i, k) += gained * r(j, k); }
     }
-    for (size_t k = 0; k < precision.size(); ++k) { sums[k] += r(i, k) * sum; }
+    for (size_t k = 0; k < precision.size(); ++k) { merged.sums[k] += r(i, k) * sum; }
   }
   for (size_t i = 0; i < count; ++i)
   {
@@ -243,5 +259,78 @@ void newton_merger::add_information(const translation& part, const newton_block&
       for (size_t l = 0; l < precision.size(); ++l) { precision(k, l) += r(i, k) * product(i, l); }
     }
   }
+}
+
+// Features that have a column now, and had none here. The weight stays what it was, as where a learner meets a larger
+// value.
+void newton_merger::add_rest(const translation& part, const newton_block& to, size_t slot, const table_layout& layout,
+    information& known, double& intercept, double& intercept_before)
+{
+  for (size_t column = 1; column < to.columns(); ++column)
+  {
+    const auto key = to._keys[column];
+    if (key == newton_block::NO_KEY || part.from->column_of(key) != newton_block::NOT_HERE) { continue; }
+    const auto place = layout.place_of(key, slot);
+    const auto add = [&](const rest_weight& weight, double sign, double& own_intercept)
+    {
+      own_intercept += weight.weight * to._centres[column];
+      const double deviation = to._scales[column] > 0. ? 1. / to._scales[column] : 0.;
+      const double stretch = weight.largest * to._scales[column];
+      const double gained = stretch * stretch * weight.evidence;
+      known.own(column) += sign * gained;
+      known.sums[column] += sign * (to._priors[column] + gained) * weight.weight * deviation;
+    };
+    if (const auto* weight = part.rest->at(place)) { add(*weight, 1., intercept); }
+    const auto* before = part.rest_of_base != nullptr ? part.rest_of_base->at(place) : nullptr;
+    if (before != nullptr) { add(*before, -1., intercept_before); }
+  }
+}
+
+rest_weights newton_merger::merge_rest(
+    const newton_block& to, const std::vector<translation>& parts, const table_layout& layout)
+{
+  struct sums
+  {
+    double largest = 0.;
+    double evidence = 0.;
+    double pull = 0.;  // precision times weight
+  };
+  std::map<uint64_t, sums> merged;
+  for (const auto& part : parts)
+  {
+    for (const auto& weight : *part.rest)
+    {
+      auto& largest = merged[weight.place].largest;
+      largest = std::max(largest, weight.largest);
+    }
+  }
+  for (const auto key : to._keys)
+  {
+    for (size_t slot = 0; key != newton_block::NO_KEY && slot < to._slots.size(); ++slot)
+    {
+      merged.erase(layout.place_of(key, slot));  // the block has it
+    }
+  }
+  const auto add = [&](const rest_weight& weight, double sign)
+  {
+    const auto known = merged.find(weight.place);
+    if (known == merged.end()) { return; }
+    const double evidence = weight.evidence_at(known->second.largest);
+    known->second.evidence += sign * evidence;
+    known->second.pull += sign * (PRIOR_OF_REST + evidence) * weight.weight;
+  };
+  for (const auto& part : parts)
+  {
+    for (const auto& weight : *part.rest) { add(weight, 1.); }
+    if (part.rest_of_base == nullptr) { continue; }
+    for (const auto& weight : *part.rest_of_base) { add(weight, -1.); }
+  }
+  rest_weights rest;
+  for (const auto& [place, known] : merged)
+  {
+    const double evidence = std::max(0., known.evidence);
+    rest.add({place, known.pull / (PRIOR_OF_REST + evidence), evidence, known.largest});
+  }
+  return rest;
 }
 }  // namespace vw_fastcb

@@ -17,7 +17,6 @@ namespace vw_fastcb
 namespace
 {
 // By evidence; see benchmarks/science/README.md.
-constexpr double PRIOR_OF_REST = 4.;
 constexpr double LEAST_CURVATURE = 1e-3;
 
 constexpr double MOST_WEIGHT = 1e6;  // of one event: with more, rounding would be all that is left of the others
@@ -56,10 +55,6 @@ double prediction_after(double logit, double variance, double weight, double out
   return sigmoid(.5 * (low + high));
 }
 
-float finite(double number)
-{
-  return static_cast<float>(std::min(double{FLT_MAX}, std::max(-double{FLT_MAX}, number)));
-}
 }  // namespace
 
 newton_regressor::newton_regressor(VW::workspace& all, size_t capacity, double memory)
@@ -307,36 +302,79 @@ void newton_regressor::step_of_slot(const VW::example& ec, size_t slot, size_t s
   rest_of_step(slot, step, by, weight * curvature);
 }
 
-void newton_regressor::merge(const std::vector<const newton_regressor*>& models)
+newton_knowledge newton_regressor::knowledge() const
 {
-  std::vector<const newton_block*> blocks;
-  for (const auto* model : models) { blocks.push_back(&model->_block); }
-  if (blocks.empty()) { return; }
-  _weights_of_rest.reset();
-  _base = models.front()->_base;
-  _block = newton_merger::merged(blocks, _base ? &*_base : nullptr);
+  newton_knowledge known{_block, {}};
+  const auto& table = _all->weights.dense_weights;
+  for (uint64_t at = 0; at <= table.mask(); at += table.stride())
+  {
+    const float* const numbers = table.data() + at;
+    if (!(numbers[LARGEST] > 0.f)) { continue; }
+    known.rest.add({at >> table.stride_shift(), numbers[WEIGHT], numbers[EVIDENCE], numbers[LARGEST]});
+  }
+  return known;
+}
+
+void newton_regressor::take_over(newton_knowledge&& known)
+{
+  for (const auto& weight : known.rest)
+  {
+    float* const numbers = weights_of(weight.place, 0, 0);
+    numbers[WEIGHT] = finite(weight.weight);
+    numbers[EVIDENCE] = finite(weight.evidence);
+    numbers[LARGEST] = finite(weight.largest);
+  }
+  _weights_of_rest = known.rest.size();
+  _block = std::move(known.block);
   _recent_keys.clear();
+}
+
+void newton_regressor::merge(const std::vector<const newton_regressor*>& models, size_t step)
+{
+  if (models.empty()) { return; }
+  std::vector<newton_knowledge> known;
+  std::vector<const newton_knowledge*> parts;
+  known.reserve(models.size());
+  for (const auto* model : models)
+  {
+    known.push_back(model->knowledge());
+    parts.push_back(&known.back());
+  }
+  const auto& table = _all->weights.dense_weights;
+  const table_layout layout{table.mask() >> table.stride_shift(), step >> table.stride_shift()};
+  _base = models.front()->_base;
+  take_over(newton_merger::merged(parts, _base ? &*_base : nullptr, layout));
 }
 
 void newton_regressor::subtract(const newton_regressor& model, const newton_regressor& base)
 {
-  _weights_of_rest.reset();
-  _block = model._block;
-  _base = base._block;
-  _recent_keys.clear();
+  if (model._block.share() < 1.)
+  {
+    THROW(
+        "learners with --fastcb_memory forget what a base model knew, and nobody can tell how much of it they still "
+        "have. Merge learners that started without a model, and give merge_models None as the base.");
+  }
+  const auto& keys = model._block.keys();
+  const auto& keys_of_base = base._block.keys();
+  if (keys.size() < keys_of_base.size() || !std::equal(keys_of_base.begin(), keys_of_base.end(), keys.begin()))
+  {
+    THROW(
+        "a model that is to be merged did not start from the base model: it lacks features that the base knows. Give "
+        "the base model that the others started from, or None if they started without one.");
+  }
+  _base = base.knowledge();
+  take_over(model.knowledge());
 }
 
 void newton_regressor::add(const newton_regressor& base, const newton_regressor& difference)
 {
-  if (!difference._base || difference._base->bytes() != base.bytes())
+  if (!difference._base || difference._base->block.bytes() != base.bytes())
   {
     THROW(
         "with --fastcb_oracle newton a difference of models can be added only to the model that it was taken from, in "
         "the same process. Give vw_fastcb.merge_models the base and the models instead.");
   }
-  _weights_of_rest.reset();
-  _block = difference._block;
-  _recent_keys.clear();
+  take_over(difference.knowledge());
 }
 
 size_t newton_regressor::weights_of_rest()

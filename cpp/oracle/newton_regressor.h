@@ -2,11 +2,11 @@
 //
 // The features that came first, as many as the block holds, are standardised (newton_block.h). All others are taken as
 // they are and have a variance each: words and products, most of which an event lacks. Their weights lie in VW's own
-// table, in gd's three numbers: the weight, the evidence for it, and the largest value. VW saves, prints and merges
-// them as gd's. Both make one step together, so that their sum does not go too far.
+// table, in gd's three numbers: the weight, the evidence for it, and the largest value. VW saves and prints them as
+// gd's. Both make one step together, so that their sum does not go too far.
 #pragma once
 
-#include "newton_block.h"
+#include "newton_knowledge.h"
 
 #include "vw/core/example.h"
 #include "vw/core/vw_fwd.h"
@@ -69,8 +69,9 @@ public:
   std::string bytes() const { return _block.bytes(); }
   void set_bytes(const std::string& bytes);
 
-  // Merging: see newton_merger.h. A difference from a base knows the base, and can be added to that one alone.
-  void merge(const std::vector<const newton_regressor*>& models);
+  // Merging: see newton_merger.h. Weights of slots are `step` apart. A difference from a base is the model, and knows
+  // the base, to which alone it can be added.
+  void merge(const std::vector<const newton_regressor*>& models, size_t step);
   void subtract(const newton_regressor& model, const newton_regressor& base);
   void add(const newton_regressor& base, const newton_regressor& difference);
 
@@ -93,6 +94,8 @@ private:
   void step_of_slot(const VW::example& ec, size_t slot, size_t step, float outcome);
   static void add_feature(newton_regressor& self, float value, uint64_t index);
   uint64_t intercept_key() const;
+  newton_knowledge knowledge() const;
+  void take_over(newton_knowledge&& known);
   float* weights_of(uint64_t key, size_t slot, size_t step) const;
   void fill_table(size_t step, bool with_weights);
   double rest_of_score(size_t slot, size_t step) const;
@@ -103,7 +106,7 @@ private:
   bool _sums_repeated = true;
   std::optional<size_t> _weights_of_rest = 0;  // none where they must be counted
   newton_block _block;
-  std::optional<newton_block> _base;  // of a difference
+  std::optional<newton_knowledge> _base;  // of a difference
   moments _event;
   size_t _shown_step = 0;       // 0 while the table is without the block's weights
   std::vector<uint64_t> _keys;  // of the features of an example

@@ -1,13 +1,19 @@
 #include "fastcb.h"
 
+#include "oracle.h"
 #include "strict/flags.h"
 
+#include "vw/common/vw_exception.h"
 #include "vw/config/options.h"
+#include "vw/core/global_data.h"
 #include "vw/core/learner.h"
+#include "vw/core/shared_data.h"
 
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 void VW::reductions::fastcb_check_flags(const VW::config::options_i& options) { vw_fastcb::refuse_flags(options); }
 
@@ -34,8 +40,53 @@ bool VW::reductions::fastcb_takes_shared_features(const VW::LEARNER::learner& ba
   return base.get_name() == "cb_explore_adf_fastcb";
 }
 
+void VW::reductions::fastcb_check_merging(const VW::workspace* base, const std::vector<const VW::workspace*>& models)
+{
+  auto all = models;
+  if (base != nullptr) { all.push_back(base); }
+  for (const auto* model : all)
+  {
+    if (model->options->was_supplied("fastcb") && !model->runtime_config.training)
+    {
+      THROW(
+          "a model that was loaded with -t knows its weights, but not how sure they are, and cannot be merged. Load it "
+          "without -t.");
+    }
+  }
+}
+
+float VW::reductions::fastcb_weight_learned(const VW::workspace& model)
+{
+  if (!model.options->was_supplied("fastcb")) { return static_cast<float>(model.sd->weighted_labeled_examples); }
+  return static_cast<float>(fastcb_oracle(*model.l).weight_learned());
+}
+
+bool VW::reductions::fastcb_merges_weights(const VW::workspace& merged)
+{
+  return merged.options->was_supplied("fastcb") && fastcb_oracle(*merged.l).newton() != nullptr;
+}
+
+void VW::reductions::fastcb_merge_largest_values(const std::vector<const VW::workspace*>& models, VW::workspace& merged)
+{
+  const auto place = merged.initial_weights_config.normalized_idx;
+  if (!merged.options->was_supplied("fastcb") || place == 0) { return; }
+  auto& weights = merged.weights.dense_weights;
+  for (const auto* model : models)
+  {
+    const auto& own = model->weights.dense_weights;
+    for (uint64_t at = place; at <= weights.mask(); at += weights.stride())
+    {
+      weights.data()[at] = std::max(weights.data()[at], own.data()[at]);
+    }
+  }
+}
+
 vw_fastcb::oracle& VW::reductions::fastcb_oracle(VW::LEARNER::learner& top)
 {
-  return top.is_multiline() ? cb_explore_adf_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_adf_fastcb"))
-                            : cb_explore_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_fastcb"));
+  // Not by the topmost: cbify takes single lines and may have actions with features below it.
+  std::vector<std::string> names;
+  top.get_enabled_learners(names);
+  const bool has_actions = std::find(names.begin(), names.end(), "cb_explore_adf_fastcb") != names.end();
+  return has_actions ? cb_explore_adf_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_adf_fastcb"))
+                     : cb_explore_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_fastcb"));
 }

@@ -39,6 +39,18 @@ void fastcb_use_cbify_costs(VW::config::options_i& options, float loss0, float l
 // every action. Learners in between, such as cb_sample, expect VW's merger above them.
 bool fastcb_takes_shared_features(const VW::LEARNER::learner& base);
 
+// Merging models. Refuses those that cannot be merged.
+void fastcb_check_merging(const VW::workspace* base, const std::vector<const VW::workspace*>& models);
+
+// The weight of what a model has learned: how much it counts where VW averages weights.
+float fastcb_weight_learned(const VW::workspace& model);
+
+// Whether FastCB merges the weights in VW's table itself.
+bool fastcb_merges_weights(const VW::workspace& merged);
+
+// Where VW has averaged weights and forgotten the largest value of each feature (--normalized).
+void fastcb_merge_largest_values(const std::vector<const VW::workspace*>& models, VW::workspace& merged);
+
 // The oracle of a stack that has FastCB in it.
 vw_fastcb::oracle& fastcb_oracle(VW::LEARNER::learner& top);
 vw_fastcb::oracle& cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner);

@@ -30,12 +30,15 @@ struct merging
   {
     uint64_t sum = 0;
     double losses = 0.;
+    std::vector<const oracle*> oracles;
     for (const auto* model : models)
     {
       keep_arithmetic(*model, merged);
+      oracles.push_back(&of(*model));
       sum += events(*model);
       losses += of(*model).loss();
     }
+    oracle_of(merged).merge_clocks(oracles);
     oracle_of(merged).set_events(sum);
     oracle_of(merged).set_loss(losses);
     if (!models.empty()) { oracle_of(merged).set_note(of(*models[0]).note()); }
@@ -43,7 +46,7 @@ struct merging
     {
       std::vector<const newton_regressor*> known;
       for (const auto* model : models) { known.push_back(of(*model).newton()); }
-      newton->merge(known);
+      newton->merge(known, of(merged).weights_apart());
     }
   }
   static void add(const Data& base, const Data& delta, Data& sum)
@@ -51,6 +54,7 @@ struct merging
     keep_arithmetic(base, sum);
     keep_arithmetic(delta, sum);
     if (auto* newton = oracle_of(sum).newton()) { newton->add(*of(base).newton(), *of(delta).newton()); }
+    oracle_of(sum).add_clocks(of(base), of(delta));
     oracle_of(sum).set_events(events(base) + events(delta));
     oracle_of(sum).set_loss(of(base).loss() + of(delta).loss());
     oracle_of(sum).set_note(of(base).note().empty() ? of(delta).note() : of(base).note());
@@ -65,6 +69,7 @@ struct merging
     keep_arithmetic(model, delta);
     keep_arithmetic(base, delta);
     if (auto* newton = oracle_of(delta).newton()) { newton->subtract(*of(model).newton(), *of(base).newton()); }
+    oracle_of(delta).become_difference(of(model), of(base));
     oracle_of(delta).set_events(events(model) - events(base));
     oracle_of(delta).set_loss(of(model).loss() - of(base).loss());
     oracle_of(delta).set_note(of(model).note());

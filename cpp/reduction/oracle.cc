@@ -514,6 +514,38 @@ void oracle::to_pmf(const std::vector<float>& logits, std::vector<double>& pmf)
   enforce_floor(p, count, _epsilon);
 }
 
+size_t oracle::weights_apart() const { return _regressor->feature_width_below; }
+
+double oracle::weight_learned() const
+{
+  if (_events == 0) { return 0.; }
+  const double start = _is_difference ? 0. : _all->update_rule_config.initial_t;
+  return std::max(0., _all->sd->t - start - _unlabelled_before - _all->sd->weighted_unlabeled_examples);
+}
+
+void oracle::become_difference(const oracle& model, const oracle& base)
+{
+  _is_difference = true;
+  _unlabelled_before = model._unlabelled_before - base._unlabelled_before;
+}
+
+void oracle::merge_clocks(const std::vector<const oracle*>& models)
+{
+  for (const auto* model : models)
+  {
+    _unlabelled_before += model->_unlabelled_before;
+    _is_difference = _is_difference || model->_is_difference;
+  }
+  // VW adds their clocks to this one, and each that is no difference began at initial_t.
+  const double start = _all->update_rule_config.initial_t;
+  _all->sd->t = _is_difference ? 0. : start - start * static_cast<double>(models.size());
+}
+
+void oracle::add_clocks(const oracle& base, const oracle& difference)
+{
+  _unlabelled_before = base._unlabelled_before + difference._unlabelled_before;
+}
+
 void oracle::set_arithmetic(uint64_t arithmetic)
 {
   _arithmetic = arithmetic;

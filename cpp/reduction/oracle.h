@@ -97,6 +97,18 @@ public:
   double loss() const { return _loss; }
   void set_loss(double loss) { _loss = loss; }
 
+  // The weight of the events that a model has learned, or of those that it has more than its base. VW's own count
+  // begins anew where a model is loaded without --preserve_performance_counters; its clock goes on.
+  double weight_learned() const;
+
+  // VW adds and subtracts the clocks of models; this does the same with what FastCB counts beside it.
+  void become_difference(const oracle& model, const oracle& base);
+  void merge_clocks(const std::vector<const oracle*>& models);
+  void add_clocks(const oracle& base, const oracle& difference);
+
+  // How far apart the weights of two slots are.
+  size_t weights_apart() const;
+
   // Takes over what another one has counted, as saving and loading would.
   void continue_from(const oracle& other);
 
@@ -178,6 +190,7 @@ private:
   double _loss = 0.;  // of the learned events, in [0,1] each; the reward, where the regressor predicts rewards
   double _unlabelled_before =
       0.;  // the weight of unlabelled events that VW's clock still counts since a model was loaded
+  bool _is_difference = false;
   std::vector<double> _predictions;
   std::string _note;
   uint64_t _arithmetic = ARITHMETIC;

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from newton_reference import NewtonReference
+from newton_state import newton_state
 from support import events as bandit_events
 from support import ok, predictions, write
 from vw_fastcb import FastCB, Workspace, merge_models
@@ -386,3 +387,38 @@ def test_a_feature_given_twice_counts_as_its_sum(capacity, door):
         return pmfs
 
     np.testing.assert_allclose(learned(0), learned(1), rtol=1e-6)
+
+
+MEMORY = 20
+# What is left of 400 events: 1 of the last, exp(-1 / MEMORY) of the one before, and so on.
+REMEMBERED = (1 - np.exp(-400 / MEMORY)) / (1 - np.exp(-1 / MEMORY))
+
+
+@pytest.mark.parametrize("door", ["--cb_explore 1", "--cb_explore_adf"])
+def test_the_moments_fade_with_every_event(door, tmp_path):
+    """First the feature is 5, then 0 or 1: 400 events later its mean is that of the latter."""
+    with Workspace(f"{door} {FLAGS} --fastcb_memory {MEMORY}") as vw:
+        for number in range(800):
+            value = 5 if number < 400 else number % 2
+            event = f"|x f:{value} g"
+            vw.learn([f"0:1:1 {event}", event] if "adf" in door else f"1:1:1 {event}")
+        vw.save(str(tmp_path / "model"))
+    state = newton_state(tmp_path / "model", capacity=64)
+    assert state.seen == pytest.approx(REMEMBERED, rel=1e-3)
+    assert state.means[1] == pytest.approx(0.5, abs=0.02)
+    assert state.squares[1] == pytest.approx(0.25 * REMEMBERED, rel=0.02)
+
+
+@pytest.mark.parametrize("capacity", [64, 1, 0])
+def test_the_evidence_for_every_kind_of_weight_fades(capacity, tmp_path):
+    """Costs of 0 and 1 in turn keep predictions near 1/2, so that each event has a curvature of about 1/4."""
+    with Workspace(f"--cb_explore 1 {FLAGS} --fastcb_capacity {capacity} --fastcb_memory {MEMORY}") as vw:
+        for number in range(400):
+            vw.learn(f"1:{number % 2}:1 |x " + " ".join(f"f{i}:{(number // (i + 2)) % 2 * 2 - 1}" for i in range(6)))
+        vw.save(str(tmp_path / "model"))
+    state = newton_state(tmp_path / "model", capacity)
+    slot = state.slots[0]
+    known = {64: np.diag(slot.information)[1:], 1: slot.alone, 0: np.array([known[1] for known in state.rest.values()])}
+    assert len(known[capacity]) >= 5
+    assert np.all(known[capacity] > 0.5 * REMEMBERED / 4)
+    assert np.all(known[capacity] < 2 * REMEMBERED / 4 + 4)

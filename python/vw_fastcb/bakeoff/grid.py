@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from vw_fastcb.engine.flags import Flags
 
 NO_STEP = 0.0
 """In place of a step size, here and in the results, for an algorithm that has none to set."""
@@ -96,14 +97,14 @@ class Configuration:
     def _line(self, classes: int, bits: int) -> list[str]:
         parameters = [word for name, value in self.parameters for word in (f"--{name}", number(value))]
         step = [] if self.step == NO_STEP else ["--learning_rate", number(self.step)]
-        size = [] if {"b", "bit_precision"} & flag_names(self.flags) else ["--bit_precision", str(bits)]
+        size = [] if "bit_precision" in flag_names(self.flags) else ["--bit_precision", str(bits)]
         words = _words(self.flags.replace("{K}", str(classes)))
         return [*words, *parameters, *step, *size]
 
     def engine_flags(self, classes: int, bits: int) -> list[str]:
         """The flags for the engine, which gives the same results sooner."""
         words = self._line(classes, bits)
-        names = flag_names(shlex.join(words))
+        names = flag_names(words)
         if "cbify" not in names or not names <= _SAME_WITHOUT_CBIFY | {"cbify"}:
             return words
         at = words.index("--cbify")
@@ -161,17 +162,15 @@ def number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def flag_names(flags: str) -> set[str]:
-    """The names of the flags on a line, without dashes and values."""
-    return {word.lstrip("-") for word in _words(flags) if word.startswith("-") and word.lstrip("-")[:1].isalpha()}
+def flag_names(flags: str | Sequence[str]) -> set[str]:
+    """The long names of the flags on a line, without dashes and values."""
+    return Flags.read(flags).names
 
 
 def _words(flags: str) -> list[str]:
     """The line cut up as a shell does; `--name=value` are two words."""
-    words: list[str] = []
-    for word in shlex.split(flags):
-        words += word.split("=", 1) if word.startswith("--") else [word]
-    return words
+    given = Flags.read(flags)
+    return [*(word for flag in given.flags for word in (flag.dashed, *flag.values)), *given.others]
 
 
 def _has_fixed_actions(names: set[str]) -> bool:
@@ -181,8 +180,7 @@ def _has_fixed_actions(names: set[str]) -> bool:
 
 def _needs_no_step(flags: str) -> bool:
     """Whether the flags ask for the second-order oracle, which refuses a step."""
-    words = _words(flags)
-    return ("--fastcb_oracle", "newton") in itertools.pairwise(words)
+    return Flags.read(flags).value("fastcb_oracle") == "newton"
 
 
 # Greedy is FastCB with a gamma for which no gap is small: only actions that are predicted to cost exactly the same, as
@@ -317,7 +315,7 @@ def _algorithm(path: Path, name: object, steps: Mapping[str, Any], table: object
     values = {key: _values(path, f"{name}: {key}", value) for key, value in given.items() if key not in _NO_FLAGS}
     if "steps" in given:
         values["steps"] = _steps(path, name, given["steps"], may_be_none="steps" in own)
-    taken = names & {*values, *(("learning_rate", "l") if values.get("steps") else ())}
+    taken = names & {*values, *(("learning_rate",) if values.get("steps") else ())}
     if taken:  # VW would go by the flags and ignore the values
         raise BadGrid(
             f"{path}: the flags of {name} set {', '.join(sorted(taken))}, which also has values to try ('steps' "

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from rich.table import Table
 from vw_fastcb.bakeoff.data.dataset import BrokenDataset
 from vw_fastcb.bakeoff.data.files import load_file, suffix
 from vw_fastcb.commands.terminal import INTERRUPTED, StatusLine, stopping
+from vw_fastcb.engine.flags import Flags
 from vw_fastcb.evaluation.results import unsettled_words
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
@@ -297,10 +297,10 @@ class Measurements:
 
 def grid_of(tuning: Tuning) -> str:
     """A file for `fastcb bakeoff --grid`: the settings that were found, beside the defaults."""
-    words = shlex.split(tuning.flags)
     flags: list[str] = []
     steps = "[]"
-    for name, value in _pairs(words):
+    for flag in Flags.read(tuning.flags).flags:
+        name, value = flag.name, next(iter(flag.values), None)
         if name == "learning_rate":
             steps = f"[{value}]"
         elif name == "interactions":
@@ -314,13 +314,6 @@ def grid_of(tuning: Tuning) -> str:
         f'[algorithms."tuned"]\nflags = {json.dumps(line)}\nsteps = {steps}\n\n'
         '[algorithms."FastCB.N"]  # the defaults\n'
     )
-
-
-def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Flags and their values."""
-    for word, after in pairwise([*words, "--"]):
-        if word.startswith("--"):
-            yield word.removeprefix("--"), None if after.startswith("--") else after
 
 
 def _result(source: str, tuning: Tuning) -> dict[str, Any]:

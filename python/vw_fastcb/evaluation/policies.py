@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb.engine.flags import Flags
 from vw_fastcb.evaluation.dsjson import with_allowed_actions, without_actions
 from vw_fastcb.evaluation.logs import Batch, LinesLog, Log, per_event
 from vw_fastcb.evaluation.progressive import Progressive
@@ -253,85 +253,73 @@ _INPUT_AND_OUTPUT = "input and output are ours to name"
 _WRITES = "it would write a file"
 _OTHERWISE = "it would do something else than predict and learn"
 _REFUSED_EVERYWHERE = {
-    **dict.fromkeys(("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache"), _INPUT_AND_OUTPUT),
-    **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions", "--daemon", "--port"), _INPUT_AND_OUTPUT),
-    **dict.fromkeys(("-f", "--final_regressor", "--json", "--dsjson", "--chain_hash_json"), _INPUT_AND_OUTPUT),
-    **dict.fromkeys(("--csv", "--flatbuffer", "--no_stdin", "--foreground", "--num_children"), _INPUT_AND_OUTPUT),
-    **dict.fromkeys(("--readable_model", "--invert_hash", "--save_per_pass", "--extra_metrics"), _WRITES),
-    **dict.fromkeys(("--dump_json_weights_experimental", "--pid_file", "--port_file"), _WRITES),
-    **dict.fromkeys(("--output_feature_regularizer_binary", "--output_feature_regularizer_text"), _WRITES),
-    **dict.fromkeys(("--active", "--active_cover", "--simulation", "--sendto", "--span_server"), _OTHERWISE),
-    **dict.fromkeys(("-a", "--audit", "--audit_regressor", "-h", "--help", "--version"), _OTHERWISE),
-    **dict.fromkeys(("--passes",), "after the first pass it would be judged on events that it has learned"),
-    **dict.fromkeys(("--holdout_off", "--holdout_period", "-t", "--testonly"), "it would not learn from every event"),
+    **dict.fromkeys(("data", "cache", "cache_file", "kill_cache"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("predictions", "raw_predictions", "daemon", "port"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("final_regressor", "json", "dsjson", "chain_hash_json"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("csv", "flatbuffer", "no_stdin", "foreground", "num_children"), _INPUT_AND_OUTPUT),
+    **dict.fromkeys(("readable_model", "invert_hash", "save_per_pass", "extra_metrics"), _WRITES),
+    **dict.fromkeys(("dump_json_weights_experimental", "pid_file", "port_file"), _WRITES),
+    **dict.fromkeys(("output_feature_regularizer_binary", "output_feature_regularizer_text"), _WRITES),
+    **dict.fromkeys(("active", "active_cover", "simulation", "sendto", "span_server"), _OTHERWISE),
+    **dict.fromkeys(("audit", "audit_regressor", "help", "version"), _OTHERWISE),
+    **dict.fromkeys(("passes",), "after the first pass it would be judged on events that it has learned"),
+    **dict.fromkeys(("holdout_off", "holdout_period", "testonly"), "it would not learn from every event"),
 }
 _NO_SINGLE_PMF = "it makes several decisions per event, or none, and the log has one"
 _REASONS = {
     **_REFUSED_EVERYWHERE,
-    **dict.fromkeys(("-i", "--initial_regressor"), "to judge a saved model, write model:FILE"),
+    **dict.fromkeys(("initial_regressor",), "to judge a saved model, write model:FILE"),
+    **dict.fromkeys(("cbify", "cbify_ldf", "cbify_cs", "cbify_reg", "warm_cb"), "it makes its own bandit data"),
+    **dict.fromkeys(("ccb_explore_adf", "slates", "cats", "cats_pdf", "cats_tree"), _NO_SINGLE_PMF),
+    **dict.fromkeys(("explore_eval",), "it draws its own events from the log, which is judged here already"),
+    **dict.fromkeys(("cb_adf", "cb"), "it gives costs, not probabilities: write --cb_explore_adf --epsilon 0"),
     **dict.fromkeys(
-        ("--cbify", "--cbify_ldf", "--cbify_cs", "--cbify_reg", "--warm_cb"), "it makes its own bandit data"
-    ),
-    **dict.fromkeys(("--ccb_explore_adf", "--slates", "--cats", "--cats_pdf", "--cats_tree"), _NO_SINGLE_PMF),
-    **dict.fromkeys(("--explore_eval",), "it draws its own events from the log, which is judged here already"),
-    **dict.fromkeys(("--cb_adf", "--cb"), "it gives costs, not probabilities: write --cb_explore_adf --epsilon 0"),
-    **dict.fromkeys(
-        ("--cb_sample",), "it swaps its draw to the front, so that nothing tells how likely the logged action was"
+        ("cb_sample",), "it swaps its draw to the front, so that nothing tells how likely the logged action was"
     ),
 }
 
 
 def _of_flags(text: str, log: Log) -> tuple[list[str], bool]:
     """The words for VW, and whether actions have features of their own; raises where it cannot be judged."""
-    words, names = _checked(text, _REASONS)
-    if _value_of(words, "--fastcb_gamma") == "epochs":
+    given = _checked(text, _REASONS)
+    words, names = [*given.words, *given.others], given.names
+    if given.value("fastcb_gamma") == "epochs":
         raise PolicyRefused(
             "--fastcb_gamma epochs cannot be judged on a log: its epochs follow the learner's own loss, and the losses "
             "in a log are those of another policy. Live it would explore differently."
         )
-    is_adf, is_fixed = "--cb_explore_adf" in names, "--cb_explore" in names
+    is_adf, is_fixed = "cb_explore_adf" in names, "cb_explore" in names
     if not is_adf and not is_fixed:
         raise PolicyRefused(
             f"the flags {text!r} say no exploration; expected --cb_explore_adf, or --cb_explore K for fixed actions."
         )
     low, high = log.reward_range
-    if {"--fastcb", "--squarecb", "--regcb", "--regcbopt"} & set(names):
+    if {"fastcb", "squarecb", "regcb", "regcbopt"} & names:
         # Before the others: a flag at the end that lacks its value must not take ours.
-        words = [*([] if "--cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]), *words]
-        words = [*([] if "--cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]), *words]
+        words = [*([] if "cb_max_cost" in names else ["--cb_max_cost", repr(0.0 - low)]), *words]
+        words = [*([] if "cb_min_cost" in names else ["--cb_min_cost", repr(0.0 - high)]), *words]
     return ["--dsjson" if is_adf else "--json", *words], is_adf
 
 
 def words_of_control(text: str) -> list[str]:
     """The flags of a model of costs; raises where they would do more than that."""
-    words, _ = _checked(text, _REFUSED_EVERYWHERE)
-    return ["--dsjson", "--cb_adf", "--rank_all", "--cb_type", "mtr", *words]
+    given = _checked(text, _REFUSED_EVERYWHERE)
+    return ["--dsjson", "--cb_adf", "--rank_all", "--cb_type", "mtr", *given.words, *given.others]
 
 
-def _checked(text: str, reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The words of a line of flags, and the names among them."""
+def _checked(text: str, reasons: Mapping[str, str]) -> Flags:
+    """A line of flags; raises where they would do what is not to be done here."""
     try:
-        words = shlex.split(text)
+        given = Flags.read(text)
     except ValueError as problem:
         raise PolicyRefused(f"the flags are {text!r}; expected flags of VW ({problem}).") from problem
-    # VW takes -l3 for -l 3.
-    names = [word.partition("=")[0] if word.startswith("--") else word[:2] for word in words if word.startswith("-")]
-    for name in names:
-        if name in reasons:
-            raise PolicyRefused(f"{name} cannot be judged on a log: {reasons[name]}.")
-    for word in words:
-        if not word.startswith("-") and Path(word).exists():  # VW would read it in place of the log
+    for flag in given.flags:
+        if flag.name in reasons:
+            raise PolicyRefused(f"{flag.dashed} cannot be judged on a log: {reasons[flag.name]}.")
+    for word in given.others:
+        if Path(word).exists():  # VW would read it in place of the log
             raise PolicyRefused(f"the flags name the file {word!r}: {_INPUT_AND_OUTPUT}.")
-    return words, names
-
-
-def _value_of(words: Sequence[str], name: str) -> str | None:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == name:
-            return following
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return None
+    return given
 
 
 def _of_model(path: str) -> tuple[list[str], bool]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vw_fastcb.engine.flags import Flags
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.refusals import RefusedType, RefusedValue
 
@@ -98,27 +99,15 @@ class Settings:
         Not so flags that only say how a new model begins: a model says itself where its weights and its random numbers
         stand.
         """
-        names = {word.removeprefix("--").partition("=")[0] for word in shlex.split(kept) if word.startswith("--")}
-        names |= FLAGS_OF_NEW_MODELS
-        beyond: list[str] = []
-        again = False
-        for word in self.vw_args:
-            if word.startswith("--"):
-                again = word.removeprefix("--").partition("=")[0] not in names
-            elif word.startswith("-") and not is_negative_number(word):
-                again = False  # VW keeps all of its flags of one letter that are taken here
-            if again:
-                beyond.append(word)
-        return beyond
+        return Flags.read(self.vw_args).without(Flags.read(kept).names | FLAGS_OF_NEW_MODELS)
 
     @property
     def kind(self) -> str:
         """What decisions are marked with: they can be learned where features and actions mean the same."""
         actions = "features of actions" if self.n_actions is None else f"{self.n_actions} fixed actions"
         named = "" if self.action_names is None else f" called {', '.join(self.action_names)}"
-        words = self.vw_args
-        hashing = [f", {flag} {words[i + 1]}" for i, flag in enumerate(words[:-1]) if flag in ("--hash", "--hash_seed")]
-        hashing += [f", {word}" for word in words if word.startswith(("--hash=", "--hash_seed="))]
+        given = Flags.read(self.vw_args)
+        hashing = [f", {' '.join(flag.words)}" for flag in given.flags if flag.name in ("hash", "hash_seed")]
         return f"{actions}{named}, {self.noun}s, missing={self.missing!r}{''.join(hashing)}"
 
     @property
@@ -183,13 +172,8 @@ def bits_to_use(needed: int) -> int:
 
 def params_of(flags: str, rewards: bool) -> dict[str, Any]:
     """The constructor's arguments from the flags that a model keeps."""
-    kept: dict[str, list[str]] = {}
-    for word in shlex.split(flags):
-        if word.startswith("--"):
-            name, _, value = word.removeprefix("--").partition("=")
-            kept.setdefault(name, []).extend([value] if value else [])
-        else:
-            kept[name].append(word)
+    given = Flags.read(flags)
+    kept = {flag.name: list(given.values(flag.name)) for flag in given.flags}
     low, high = _as_written(kept.pop("cb_min_cost")[0]), _as_written(kept.pop("cb_max_cost")[0])
     params: dict[str, Any] = {"reward_range": (0.0 - high, 0.0 - low)} if rewards else {"cost_range": (low, high)}
     if "cb_explore" in kept:
@@ -214,11 +198,6 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
         kept.pop(flag, None)
     params["vw_args"] = " ".join(shlex.join([f"--{name}", *values]) for name, values in kept.items())
     return params
-
-
-def is_negative_number(word: str) -> bool:
-    """Whether a word of a command line is the value of a flag although it begins with a dash."""
-    return word[1:2].isdigit() or word[1:2] == "."
 
 
 def is_whole(value: object) -> bool:
@@ -293,7 +272,7 @@ def _range(name: str, value: Any) -> tuple[float, float]:
 
 def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[Literal["newton", "gd"], float | None]:
     """Which one, and its step size, if it has one."""
-    named = {word.partition("=")[0] for word in vw_args} & _FLAGS_OF_GD
+    named = Flags.read(vw_args).names & _FLAGS_OF_GD
     if oracle is None:
         oracle = "newton" if learning_rate is None and not named else "gd"
     if _one_of("oracle", oracle, ("newton", "gd")) == "gd":
@@ -306,7 +285,7 @@ def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[
 
 
 def _gamma(oracle: str, vw_args: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, float | None]:
-    if "--fastcb_gamma epochs" in " ".join(vw_args).replace("=", " "):
+    if _has_epochs(vw_args):
         for name in _GAMMA[oracle]:
             if given[name] is not None:
                 raise ValueError(
@@ -317,10 +296,14 @@ def _gamma(oracle: str, vw_args: tuple[str, ...], given: Mapping[str, Any]) -> d
     return {name: _number(name, value) for name, value in chosen.items()}
 
 
+def _has_epochs(vw_args: tuple[str, ...]) -> bool:
+    return Flags.read(vw_args).value("fastcb_gamma") == "epochs"
+
+
 def _objective(given: object, rewards: bool, vw_args: tuple[str, ...]) -> str:
     """Rewards may be small (clicks) or large (right answers), and who gives them does not say which: "both" adapts."""
     if given is None:
-        return "both" if rewards and "epochs" not in vw_args else "loss"
+        return "both" if rewards and not _has_epochs(vw_args) else "loss"
     return _one_of("objective", given, ("loss", "reward", "both"))
 
 
@@ -350,44 +333,37 @@ def _flags(value: Any) -> tuple[str, ...]:
         raise ValueError(
             f"vw_args is {value!r}, whose quotation marks do not match; expected a command line."
         ) from problem
-    for word in words:
-        # VW takes -l3 for -l 3.
-        flag = word.partition("=")[0] if word.startswith("--") else word[:2]
-        if flag in _REFUSED_FLAGS:
-            raise ValueError(f"vw_args has {flag}: {_REFUSED_FLAGS[flag]}.")
+    for flag in Flags.read(words).flags:
+        if flag.name in _REFUSED_FLAGS:
+            raise ValueError(f"vw_args has {flag.dashed}: {_REFUSED_FLAGS[flag.name]}.")
     return words
 
 
 # Those that VW's own learner reads, or that put another one in its place: with one of them it is oracle="gd".
 _FLAGS_OF_GD = {
-    f"--{name}"
-    for name in (
-        *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate"),
-        *("l1", "l2", "noconstant"),
-        *("no_bias_regularization", "feature_mask", "initial_weight", "random_weights", "normal_weights"),
-        *("truncated_normal_weights", "random_positive_weights", "predict_only_model", "initial_pass_length"),
-        *("coin", "ftrl", "pistol", "freegrad", "nn", "lrq", "lrqfa", "new_mf", "rank", "stage_poly", "kernel_svm"),
-        *("marginal", "cubic_newton", "interact", "autolink", "gdmf"),
-    )
+    *("sgd", "adaptive", "normalized", "invariant", "adax", "power_t", "initial_t", "decay_learning_rate"),
+    *("l1", "l2", "noconstant"),
+    *("no_bias_regularization", "feature_mask", "initial_weight", "random_weights", "normal_weights"),
+    *("truncated_normal_weights", "random_positive_weights", "predict_only_model", "initial_pass_length"),
+    *("coin", "ftrl", "pistol", "freegrad", "nn", "lrq", "lrqfa", "new_mf", "rank", "stage_poly", "kernel_svm"),
+    *("marginal", "cubic_newton", "interact", "autolink", "gdmf"),
 }
 
 # What VW would do with these is not what a learner in a program may do, or a parameter says it.
 _REFUSED_FLAGS = {
-    **dict.fromkeys(("--version", "--help", "-h"), "it would end the program; use vw-fastcb for it"),
-    **dict.fromkeys(("--daemon", "--foreground", "--port", "--pid_file"), "it would start a server, which is refused"),
-    "--audit_regressor": "it would read rows from a file; use vw-fastcb for it",
-    **dict.fromkeys(("--holdout_after", "--holdout_period"), "every event that is given is learned"),
-    **dict.fromkeys(("-i", "--initial_regressor"), "load a model with FastCB.load"),
-    **dict.fromkeys(("-f", "--final_regressor"), "save a model with save()"),
-    **dict.fromkeys(("-t", "--testonly"), "a learner that is not to learn is not asked to"),
-    **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions"), "predictions are returned, not written"),
-    **dict.fromkeys(
-        ("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache", "--passes"), "rows are given, not read"
-    ),
-    **dict.fromkeys(("-l", "--learning_rate"), "give it as learning_rate"),
-    **dict.fromkeys(("-b", "--bit_precision"), "give it as bits"),
-    **{f"--{name}": f"give it as {name}" for name in ("epsilon", "gamma_scale", "gamma_exponent")},
-    **{f"--fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation", "oracle")},
-    **dict.fromkeys(("--cb_min_cost", "--cb_max_cost"), "give it as cost_range"),
-    **dict.fromkeys(("--cb_explore", "--cb_explore_adf"), "give n_actions, or leave it out"),
+    **dict.fromkeys(("version", "help"), "it would end the program; use vw-fastcb for it"),
+    **dict.fromkeys(("daemon", "foreground", "port", "pid_file"), "it would start a server, which is refused"),
+    "audit_regressor": "it would read rows from a file; use vw-fastcb for it",
+    **dict.fromkeys(("holdout_after", "holdout_period"), "every event that is given is learned"),
+    **dict.fromkeys(("initial_regressor",), "load a model with FastCB.load"),
+    **dict.fromkeys(("final_regressor",), "save a model with save()"),
+    **dict.fromkeys(("testonly",), "a learner that is not to learn is not asked to"),
+    **dict.fromkeys(("predictions", "raw_predictions"), "predictions are returned, not written"),
+    **dict.fromkeys(("data", "cache", "cache_file", "kill_cache", "passes"), "rows are given, not read"),
+    **dict.fromkeys(("learning_rate",), "give it as learning_rate"),
+    **dict.fromkeys(("bit_precision",), "give it as bits"),
+    **{name: f"give it as {name}" for name in ("epsilon", "gamma_scale", "gamma_exponent")},
+    **{f"fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation", "oracle")},
+    **dict.fromkeys(("cb_min_cost", "cb_max_cost"), "give it as cost_range"),
+    **dict.fromkeys(("cb_explore", "cb_explore_adf"), "give n_actions, or leave it out"),
 }

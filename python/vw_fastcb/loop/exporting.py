@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from vw_fastcb.engine.flags import Flags
+from vw_fastcb.learner.tuning.tuning import LEFT_TO_VW
 from vw_fastcb.loop.dsjson import line_of
 from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import Journal, LoopError
@@ -129,7 +131,7 @@ def flags_for(settings: LoopSettings) -> str:
     words = settings.model.arguments()
     if settings.model.n_actions is not None:
         words = ["--cb_explore_adf", "--interactions", "xa", *words[2:]]  # in the place of --cb_explore K
-    return shlex.join(["--dsjson", *(word for word in words if word not in ("--quiet", "--no_stdin"))])
+    return shlex.join(["--dsjson", *Flags.read(words).without(LEFT_TO_VW)])
 
 
 def _write_line(file: IO[bytes], outcomes: Outcomes, outcome: Outcome) -> int:

@@ -20,9 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from vw_fastcb.engine.flags import Flags
 from vw_fastcb.engine.workspace import Workspace
 from vw_fastcb.interrupts import no_interrupt
-from vw_fastcb.learner.settings import FLAGS_OF_NEW_MODELS, is_negative_number
+from vw_fastcb.learner.settings import FLAGS_OF_NEW_MODELS
 from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
 
@@ -30,12 +31,12 @@ ENDINGS = (".dsjson", ".json")  # of the files that are taken from folders
 
 _DOOR = ("--cb_explore_adf", "--fastcb", "--dsjson", "--quiet", "--no_stdin")
 _NOT_OURS = {
-    **dict.fromkeys(("-d", "--data", "-c", "--cache", "--cache_file", "-k", "--kill_cache"), "name the logs instead"),
-    **dict.fromkeys(("-f", "--final_regressor", "--save_per_pass"), "give --model instead"),
-    **dict.fromkeys(("-i", "--initial_regressor"), "give --start-from instead"),
-    **dict.fromkeys(("-p", "--predictions", "-r", "--raw_predictions"), "lines would be predicted twice"),
-    **dict.fromkeys(("--passes", "-t", "--testonly"), "every line is learned once"),
-    **dict.fromkeys(("--json", "--chain_hash_json", "--daemon", "--port"), "the logs are dsjson files"),
+    **dict.fromkeys(("data", "cache", "cache_file", "kill_cache"), "name the logs instead"),
+    **dict.fromkeys(("final_regressor", "save_per_pass"), "give --model instead"),
+    **dict.fromkeys(("initial_regressor",), "give --start-from instead"),
+    **dict.fromkeys(("predictions", "raw_predictions"), "lines would be predicted twice"),
+    **dict.fromkeys(("passes", "testonly"), "every line is learned once"),
+    **dict.fromkeys(("json", "chain_hash_json", "daemon", "port"), "the logs are dsjson files"),
 }
 _APPLICATION = 0x4643424C  # "FCBL", in the file's header
 _SCHEMA = 1
@@ -545,14 +546,13 @@ def _reason(problem: Exception) -> str:
 
 def _checked_flags(flags: str) -> list[str]:
     try:
-        words = shlex.split(flags)
+        given = Flags.read(flags)
     except ValueError as problem:
         raise ValueError(f"the flags are {flags!r}; expected flags of VW ({problem}).") from problem
-    for word in words:
-        name = word.partition("=")[0]
-        if name in _NOT_OURS:
-            raise ValueError(f"the flags have {name}; leave it out: {_NOT_OURS[name]}.")
-    return [word for word in words if word not in _DOOR]
+    for flag in given.flags:
+        if flag.name in _NOT_OURS:
+            raise ValueError(f"the flags have {flag.dashed}; leave it out: {_NOT_OURS[flag.name]}.")
+    return [*given.without(Flags.read(_DOOR).names), *given.others]
 
 
 def _workspace(flags: list[str], model: Path | None) -> Workspace:
@@ -560,19 +560,7 @@ def _workspace(flags: list[str], model: Path | None) -> Workspace:
     if model is None:
         return Workspace(arg_list=[*_DOOR, *flags])
     loading = ("-i", str(model), "--preserve_performance_counters")
-    return Workspace(arg_list=[*_DOOR, *_without_those_of_new_models(flags), *loading])
-
-
-def _without_those_of_new_models(words: list[str]) -> list[str]:
-    """Without flags that only say how a model begins: where it stands now, the model says itself."""
-    kept: list[str] = []
-    keep = True
-    for word in words:
-        if word.startswith("-") and not is_negative_number(word):
-            keep = word.removeprefix("--").partition("=")[0] not in FLAGS_OF_NEW_MODELS
-        if keep:
-            kept.append(word)
-    return kept
+    return Workspace(arg_list=[*_DOOR, *Flags.read(flags).without(FLAGS_OF_NEW_MODELS), *loading])
 
 
 def _read_model(path: Path) -> bytes:

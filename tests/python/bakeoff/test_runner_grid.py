@@ -99,7 +99,7 @@ def test_the_example_file_is_a_grid_in_toml_and_in_yaml(tmp_path):
         ('[algorithms."FastCB.L"]\ncb_explore = [3]', "set cb_explore"),
         ('[algorithms.mine]\nflags = "--cbify {K} --epsilon 0.3"\nepsilon = [0.1]', "set epsilon"),
         ('[algorithms.mine]\nflags = "--cbify {K} --epsilon=0.3"\nepsilon = [0.1]', "set epsilon"),
-        ('steps = [1]\n[algorithms.mine]\nflags = "--cbify {K} -l 0.3"', "set l,"),
+        ('steps = [1]\n[algorithms.mine]\nflags = "--cbify {K} -l 0.3"', "set learning_rate,"),
         ("[algorithms.mine]\nflags = '--cbify {K} \"'", "No closing quotation"),
         ("[algorithms]\nmine = 5", "must be a table of flags with the values to try, not 5"),
         ("steps = [", "is not a TOML file"),

@@ -258,7 +258,7 @@ def test_flags_that_would_do_more_than_predict_and_learn_are_refused(world, tmp_
     (found,) = judged(log, f"--cb_explore_adf {given}")
     assert "cannot be judged" in found.refused or "name the file" in found.refused
     with pytest.raises(ValueError, match=r"cannot be judged|name the file"):
-        judged(log, "logged", control=f"-q xa {given}")
+        judged(log, "logged", control=f"{given} -q xa")
     assert log.read_bytes() == before
 
 

@@ -453,6 +453,8 @@ WRONG = [
     (["log.dsjson", "--model", "."], 1, "is a folder"),
     (["empty", "--model", "m.vw"], 1, "no file that ends in .dsjson or .json in empty"),
     (["log.dsjson", "--model", "m.vw", "--flags", "-d x"], 1, "the flags have -d; leave it out: name the logs"),
+    (["log.dsjson", "--model", "m.vw", "--flags", "-fother.vw"], 1, "the flags have -f; leave it out: give --model"),
+    (["log.dsjson", "--model", "m.vw", "--flags", "-iother.vw"], 1, "the flags have -i; leave it out: give --start-f"),
     (["log.dsjson", "--model", "m.vw", "--flags", "--passes 3"], 1, "every line is learned once"),
     (["log.dsjson", "--model", "m.vw", "--flags", "--squarecb"], 1, "squarecb"),
     (["log.dsjson", "--model", "m.vw", "--flags", "'"], 1, "No closing quotation"),

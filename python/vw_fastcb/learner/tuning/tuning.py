@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vw_fastcb.engine.flags import Flags
 from vw_fastcb.learner.settings import Settings
 
 if TYPE_CHECKING:
     from vw_fastcb.learner.fastcb import FastCB
 
-_LEFT_TO_VW = ("--quiet", "--no_stdin")
+LEFT_TO_VW = ("quiet", "no_stdin")  # flags that a command line needs not
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,7 @@ class Tuning:
     @property
     def flags(self) -> str:
         """The same for the command line, with VW's namespaces `x` for contexts and `a` for actions."""
-        words = Settings.checked(self.params).arguments()
-        return shlex.join(word for word in words if word not in _LEFT_TO_VW)
+        return shlex.join(Flags.read(Settings.checked(self.params).arguments()).without(LEFT_TO_VW))
 
     def to_frame(self) -> Any:
         """One row for each trial, as a pandas frame: stage, settings, loss, standard_error, value, adopted."""
