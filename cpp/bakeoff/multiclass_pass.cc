@@ -3,8 +3,9 @@
 #include "lean_workspace.h"
 #include "learner/clock.h"
 #include "learner/plain_features.h"
+#include "reduction/explorer.h"
 #include "reduction/fastcb.h"
-#include "reduction/oracle.h"
+#include "reduction/text_event.h"
 
 #include "vw/common/hash.h"
 #include "vw/common/random_details.h"
@@ -155,7 +156,8 @@ class fastcb_of_fixed_actions : public bandit
 public:
   fastcb_of_fixed_actions(VW::workspace& all, uint32_t actions)
       : bandit(all)
-      , _oracle(VW::reductions::fastcb_oracle(*all.l))
+      , _explorer(*explorer::of(all))
+      , _event(all)
       , _logits(actions)
       , _pmf(actions)
       , _sums(actions)
@@ -165,10 +167,11 @@ public:
   uint32_t play(const multiclass_rows& data, size_t row) override
   {
     refill(_ec, data.features, row);
-    _oracle.score_slots(_ec, _logits);
-    _oracle.to_pmf(_logits, _pmf);
+    _event.start(_ec, _logits.size());
+    _explorer.score(_event, _logits);
+    _explorer.allocate(_logits, _pmf);
     const auto action = draw_from_pmf();
-    _oracle.learn_scored(_ec, cost(data, row, action), action, _logits[action]);
+    _explorer.learn(_event, action, cost(data, row, action));
     advance_clock(_all, 1.f);
     return action;
   }
@@ -185,7 +188,8 @@ private:
     return std::min(static_cast<uint32_t>(below), static_cast<uint32_t>(_sums.size()) - 1);
   }
 
-  oracle& _oracle;
+  explorer& _explorer;
+  text_event _event;
   VW::example _ec;
   std::vector<float> _logits;
   std::vector<double> _pmf;
@@ -199,7 +203,8 @@ class newton_with_labels : public bandit
 public:
   newton_with_labels(VW::workspace& all, uint32_t classes)
       : bandit(all)
-      , _oracle(VW::reductions::fastcb_oracle(*all.l))
+      , _explorer(*explorer::of(all))
+      , _event(all)
       , _logits(classes)
       , _costs(classes)
   {
@@ -208,17 +213,19 @@ public:
   uint32_t play(const multiclass_rows& data, size_t row) override
   {
     refill(_ec, data.features, row);
-    _oracle.score_slots(_ec, _logits);
+    _event.start(_ec, _logits.size());
+    _explorer.score(_event, _logits);
     const auto best = std::min_element(
-        _logits.begin(), _logits.end(), [this](float one, float other) { return _oracle.better(one, other); });
+        _logits.begin(), _logits.end(), [this](float one, float other) { return _explorer.better(one, other); });
     for (size_t a = 0; a < _costs.size(); ++a) { _costs[a] = cost(data, row, static_cast<uint32_t>(a)); }
-    _oracle.learn_every_slot(_ec, _costs);
+    _explorer.learn_all(_event, _costs);
     advance_clock(_all, 1.f);
     return static_cast<uint32_t>(best - _logits.begin());
   }
 
 private:
-  oracle& _oracle;
+  explorer& _explorer;
+  text_event _event;
   VW::example _ec;
   std::vector<float> _logits;
   std::vector<float> _costs;
@@ -316,7 +323,7 @@ bool has_fixed_actions_of_fastcb(const VW::workspace& all)
 
 std::unique_ptr<player> player_with_labels(VW::workspace& all, uint32_t classes)
 {
-  if (!has_fixed_actions_of_fastcb(all) || VW::reductions::fastcb_oracle(*all.l).newton() == nullptr)
+  if (!has_fixed_actions_of_fastcb(all) || !explorer::of(all)->kind().knows_weights)
   {
     THROW(
         "only the second-order oracle can be shown every label in place of a cost: expected --cb_explore {K} "

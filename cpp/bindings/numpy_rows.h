@@ -32,7 +32,8 @@ inline feature_rows rows_of(const py::tuple& parts)
   const auto rows = static_cast<size_t>(offsets.size()) - 1;
   const auto column_of = py::reinterpret_borrow<indices>(parts[1]);
   const auto places = py::reinterpret_borrow<columns>(parts[3]);
-  return feature_rows::sparse(values.data(), is_double(values), rows, offsets.data(), column_of.data(), places.data());
+  return feature_rows::sparse(
+      values.data(), is_double(values), rows, offsets.data(), by_table{column_of.data(), places.data()});
 }
 
 // From now on read-only.

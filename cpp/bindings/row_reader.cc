@@ -208,7 +208,7 @@ py::object encoded_rows::kept(size_t row) const
 {
   if (_form == form::dense)
   {
-    const auto one = _dense.one(row);
+    const auto one = _dense.alone(row);
     return frozen_floats(one, {static_cast<py::ssize_t>(one.width(0))});
   }
   const py::int_ place(row + _first);
@@ -319,11 +319,11 @@ bool row_reader::read_dense(const py::handle& given, const request& wanted, enco
   rows._table = table_of(width);
   rows.features = feature_rows::dense(array.data(), is_double(array), count, width, wanted.one ? 0 : array.strides(0),
       array.strides(array.ndim() - 1), rows._table->data());
-  if (wanted.row != ALL) { rows.features = rows.features.one(static_cast<size_t>(wanted.row)); }
+  if (wanted.row != ALL) { rows.features = rows.features.alone(static_cast<size_t>(wanted.row)); }
   rows._form = encoded_rows::form::dense;
   rows._source = array;
   rows._dense = rows.features;
-  const bool finite = rows.features.finite();
+  const bool finite = rows.features.is_finite();
   if (!finite && !_marks_missing) { python().refuse_value(given, _noun); }
   // Where numbers do not lie in line (--hash all), every form has its features in the order of their hashes.
   if (!finite || !_numbers_follow) { place_dense(rows); }
@@ -348,8 +348,8 @@ void row_reader::place_dense(encoded_rows& rows) const
         });
     end_row(rows);
   }
-  rows.features =
-      feature_rows::placed(rows._values.data(), rows._offsets.size() - 1, rows._offsets.data(), rows._places.data());
+  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+      rows._offsets.data(), as_written{rows._places.data()});
 }
 
 bool row_reader::read_sparse(const py::handle& given, const request& wanted, encoded_rows& rows) const
@@ -391,9 +391,16 @@ bool row_reader::take_sparse(const sparse_parts& parts, encoded_rows& rows) cons
   if (!_numbers_follow) { return false; }
   rows._offsets = parts.offsets;
   rows._owners = py::make_tuple(parts.values, parts.columns);
-  rows.features = feature_rows::sparse_in_line(parts.values.data(), is_double(parts.values), rows._offsets.size() - 1,
-      rows._offsets.data(), parts.columns.data(), parts.wide(), static_cast<uint32_t>(_hash_of_zero), _names.mask);
-  if (!rows.features.finite())
+  const auto in_line_from = [&](const auto* columns)
+  {
+    using column = std::remove_cv_t<std::remove_pointer_t<decltype(columns)>>;
+    return feature_rows::sparse(parts.values.data(), is_double(parts.values), rows._offsets.size() - 1,
+        rows._offsets.data(), in_line<column>{columns, static_cast<uint32_t>(_hash_of_zero), _names.mask});
+  };
+  const void* const columns = parts.columns.data();
+  rows.features = parts.wide() ? in_line_from(static_cast<const int64_t*>(columns))
+                               : in_line_from(static_cast<const int32_t*>(columns));
+  if (!rows.features.is_finite())
   {
     rows._owners = py::object();
     return false;
@@ -423,8 +430,8 @@ void row_reader::place_sparse(const sparse_parts& parts, const py::handle& given
     }
     end_row(rows);
   }
-  rows.features =
-      feature_rows::placed(rows._values.data(), rows._offsets.size() - 1, rows._offsets.data(), rows._places.data());
+  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+      rows._offsets.data(), as_written{rows._places.data()});
 }
 
 bool row_reader::read_dicts(const py::handle& given, const request& wanted, encoded_rows& rows) const
@@ -453,8 +460,8 @@ bool row_reader::read_dicts(const py::handle& given, const request& wanted, enco
     }
     end_row(rows);
   }
-  rows.features =
-      feature_rows::placed(rows._values.data(), rows._offsets.size() - 1, rows._offsets.data(), rows._places.data());
+  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+      rows._offsets.data(), as_written{rows._places.data()});
   return true;
 }
 
@@ -517,8 +524,8 @@ bool row_reader::read_columns(const py::handle& given, const request& wanted, en
     }
     end_row(rows);
   }
-  rows.features =
-      feature_rows::placed(rows._values.data(), rows._offsets.size() - 1, rows._offsets.data(), rows._places.data());
+  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+      rows._offsets.data(), as_written{rows._places.data()});
   return true;
 }
 

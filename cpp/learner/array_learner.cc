@@ -1,10 +1,8 @@
 #include "array_learner.h"
 
 #include "clock.h"
-#include "plain_features.h"
-#include "reduction/fastcb.h"
+#include "reduction/explorer.h"
 #include "reduction/model_in_memory.h"
-#include "reduction/oracle.h"
 #include "strict/bad_event.h"
 #include "strict/numbers.h"
 #include "strict/products.h"
@@ -32,9 +30,6 @@ namespace vw_fastcb
 {
 namespace
 {
-constexpr char CONTEXT = 'x';
-constexpr char ACTION = 'a';
-
 std::shared_ptr<VW::workspace> make_workspace(
     std::vector<std::string> arguments, const std::optional<std::string_view>& model)
 {
@@ -64,7 +59,7 @@ uint32_t fixed_actions_of(VW::workspace& all)
 
 // FastCB's own learner in the stack. What else stands above it must be something that arrays do without: checks of text
 // and JSON, draws, reports.
-VW::LEARNER::learner& door_of(VW::workspace& all)
+VW::LEARNER::learner& fastcb_in(VW::workspace& all)
 {
   static const std::set<std::string> not_needed{"cb_sample", "extra_metrics", "shared_feature_merger"};
   auto* learner = all.l.get();
@@ -85,7 +80,7 @@ VW::LEARNER::learner& door_of(VW::workspace& all)
 // weights then.
 bool is_plain_regressor(VW::workspace& all)
 {
-  for (const auto* below = door_of(all).get_base_learner(); below != nullptr; below = below->get_base_learner())
+  for (const auto* below = fastcb_in(all).get_base_learner(); below != nullptr; below = below->get_base_learner())
   {
     const auto& name = below->get_name();
     if (name != "scorer-identity" && name != "gd" && name.rfind("ftrl", 0) != 0) { return false; }
@@ -96,25 +91,17 @@ bool is_plain_regressor(VW::workspace& all)
 
 array_learner::array_learner(const std::vector<std::string>& arguments, const std::optional<std::string_view>& model)
     : _all(make_workspace(arguments, model))
-    , _oracle(nullptr)
+    , _explorer(nullptr)
     , _fixed_actions(fixed_actions_of(*_all))
     , _multiplies(false)
-    , _scores_spans(false)
     , _scores_before_learning(!is_plain_regressor(*_all))
-    // With a holdout set, setting up an example counts it. Merging shared features changes an example by rounding.
-    , _reuses_examples(is_plain_regressor(*_all) && _fixed_actions > 0 && _all->passes_config.holdout_set_off &&
-                       !_all->parser_runtime.example_parser->write_cache)
-    , _context(*_all, CONTEXT)
-    , _action(*_all, ACTION)
-    , _nothing(*_all, CONTEXT)
+    , _event(*_all)
 {
-  _oracle = &VW::reductions::fastcb_oracle(*_all->l);
-  _multiplies = has_interactions() && _oracle->newton() == nullptr;
-  _scores_spans = _fixed_actions == 0 && keeps_features(*_all) && _oracle->can_score_spans();
-  const auto no_features = feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr);
-  _nothing.fill(no_features, 0, 1.f);
+  _explorer = explorer::of(*_all);
+  _multiplies = has_interactions() && !_explorer->kind().replaces_gd;
   // VW's neural network draws its first weights when it is first asked. Asked now, no decision changes the model.
   const bool is_new = !_all->options->was_supplied("initial_regressor");
+  const auto no_features = feature_rows::dense(nullptr, false, 1, 0, 0, 0, nullptr);
   if (_scores_before_learning && is_new) { score(no_features, {no_features}, 0); }
 }
 
@@ -130,16 +117,16 @@ name_hash names_in(const VW::workspace& all, char name_space)
 }
 }  // namespace
 
-name_hash array_learner::context_names() const { return names_in(*_all, CONTEXT); }
+name_hash array_learner::context_names() const { return names_in(*_all, CONTEXT_NAMESPACE); }
 
-name_hash array_learner::action_names() const { return names_in(*_all, ACTION); }
+name_hash array_learner::action_names() const { return names_in(*_all, ACTION_NAMESPACE); }
 
 double array_learner::weights_for(double context_features, double action_features) const
 {
   const auto features_in = [&](VW::namespace_index name_space)
   {
     if (name_space == VW::details::WILDCARD_NAMESPACE) { return context_features + action_features; }
-    return name_space == CONTEXT ? context_features : name_space == ACTION ? action_features : 0.;
+    return name_space == CONTEXT_NAMESPACE ? context_features : name_space == ACTION_NAMESPACE ? action_features : 0.;
   };
   double features = context_features + action_features + 1.;
   for (const auto& interaction : _all->feature_tweaks_config.interactions)
@@ -159,7 +146,7 @@ void array_learner::check_products(const feature_rows& contexts, const action_se
   const auto add = [](largest_values& values, char name_space, const feature_rows& rows, size_t at)
   { rows.for_each(at, [&](uint64_t, float value) { values.add(static_cast<unsigned char>(name_space), value); }); };
   largest_values of_context;
-  add(of_context, CONTEXT, contexts, row);
+  add(of_context, CONTEXT_NAMESPACE, contexts, row);
   if (_fixed_actions > 0)
   {
     of_context.check(*_all);
@@ -168,86 +155,20 @@ void array_learner::check_products(const feature_rows& contexts, const action_se
   auto of_all = of_context;
   const auto first = actions.begin(row);
   const auto end = first + actions.count(row);
-  for (size_t at = first; at < end; ++at) { add(of_all, ACTION, actions.features, at); }
+  for (size_t at = first; at < end; ++at) { add(of_all, ACTION_NAMESPACE, actions.features, at); }
   if (of_all.can_be_multiplied(*_all)) { return; }
   for (size_t at = first; at < end; ++at)
   {
     auto of_action = of_context;
-    add(of_action, ACTION, actions.features, at);
+    add(of_action, ACTION_NAMESPACE, actions.features, at);
     of_action.check(*_all);
-  }
-}
-
-// What is thrown may leave examples half changed.
-template <typename Work>
-void array_learner::with_examples(Work work)
-{
-  try
-  {
-    if (!_reuses_examples)
-    {
-      _context.forget();
-      _action.forget();
-    }
-    work();
-  }
-  catch (...)
-  {
-    _context.forget();
-    _action.forget();
-    throw;
   }
 }
 
 void array_learner::score(const feature_rows& contexts, const action_sets& actions, size_t row)
 {
-  _logits.resize(actions_of(actions, row));
-  if (_scores_spans) { score_spans(contexts, actions, row); }
-  else
-  {
-    with_examples([&] { score_examples(contexts, actions, row); });
-  }
-}
-
-void array_learner::score_spans(const feature_rows& contexts, const action_sets& actions, size_t row)
-{
-  const auto room = room_per_feature(*_all);
-  _context_row.start(contexts, room, CONTEXT);
-  _shared.assign(1, _context_row.of(row));
-  _oracle->start_event(_shared);
-  _own.resize(1);
-  // In the order of VW's text, so that sums are rounded alike: the constant is last.
-  for (const auto ns : _nothing.ec.indices)
-  {
-    const auto& constant = _nothing.ec.feature_space[ns];
-    _own.push_back({constant.values.begin(), constant.indices.begin(), constant.size(), ns});
-  }
-  _action_row.start(actions.features, room, ACTION);
-  const auto first = actions.begin(row);
-  for (size_t a = 0; a < _logits.size(); ++a)
-  {
-    _own[0] = _action_row.of(first + a);
-    _logits[a] = _oracle->score(_own);
-  }
-}
-
-void array_learner::score_examples(const feature_rows& contexts, const action_sets& actions, size_t row)
-{
-  _context.fill(contexts, row, 1.f, /*shared=*/_fixed_actions == 0);
-  if (_fixed_actions > 0)
-  {
-    _oracle->score_slots(_context.ec, _logits);
-    return;
-  }
-  VW::multi_ex one{&_action.ec};
-  const auto first = actions.begin(row);
-  for (size_t a = 0; a < _logits.size(); ++a)
-  {
-    _action.forget();
-    _action.fill(actions.features, first + a, 1.f);
-    _oracle->score_actions(&_context.ec, one, _one_logit);
-    _logits[a] = _one_logit[0];
-  }
+  _event.start(contexts, actions, row, _fixed_actions);
+  _explorer->score(_event, _logits);
 }
 
 void array_learner::to_pmf(double* pmf, double* predictions)
@@ -255,13 +176,13 @@ void array_learner::to_pmf(double* pmf, double* predictions)
   if (_fixed_actions > 0)
   {
     _pmf.resize(_logits.size());
-    _oracle->to_pmf(_logits, _pmf);
+    _explorer->allocate(_logits, _pmf);
     std::copy(_pmf.begin(), _pmf.end(), pmf);
-    std::copy(_oracle->predictions().begin(), _oracle->predictions().end(), predictions);
+    std::copy(_explorer->predictions().begin(), _explorer->predictions().end(), predictions);
     return;
   }
-  _ranked.rank(*_oracle, _logits);
-  const auto& unit_predictions = _oracle->predictions();
+  _ranked.rank(*_explorer, _logits);
+  const auto& unit_predictions = _explorer->predictions();
   for (size_t i = 0; i < _ranked.size(); ++i)
   {
     pmf[_ranked.action(i)] = _ranked.exact_probability(i);
@@ -272,8 +193,8 @@ void array_learner::to_pmf(double* pmf, double* predictions)
 void array_learner::to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions)
 {
   const size_t count = _logits.size();
-  const auto all_logits = _logits;  // ranking puts them into another order
-  to_pmf(pmf, predictions);         // for the predictions of those that are excluded
+  const auto all_logits = _logits;
+  to_pmf(pmf, predictions);  // for the predictions of those that are excluded
   _allowed.clear();
   _logits.clear();
   for (size_t a = 0; a < count; ++a)
@@ -289,52 +210,25 @@ void array_learner::to_pmf_without(const uint8_t* excluded, double* pmf, double*
   for (size_t i = 0; i < _allowed.size(); ++i) { pmf[_allowed[i]] = _allowed_pmf[i]; }
 }
 
-void array_learner::update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action,
-    float cost, float weight, bool just_scored)
+void array_learner::learn_from_event(uint32_t action, float cost, float weight)
 {
-  const bool fixed = _fixed_actions > 0;
-  with_examples(
-      [&]
-      {
-        _context.fill(contexts, row, weight, /*shared=*/!fixed);
-        if (!fixed) { _action.fill(actions.features, actions.begin(row) + action, weight); }
-        auto& chosen = fixed ? _context.ec : _action.ec;
-        chosen.l.cb.costs.emplace_back(cost, fixed ? action + 1 : 0, /*probability=*/1.f);
-        if (fixed)
-        {
-          _oracle->observed_action(chosen, _fixed_actions);  // refuses what is bad
-          _oracle->learn(chosen, cost, action, just_scored);
-        }
-        else
-        {
-          _oracle->observed_action(VW::multi_ex{&chosen});
-          if (_oracle->reads_all_actions() && _oracle->can_learn_from(chosen))
-          {
-            see_actions(actions, row);  // in the same example
-            _action.fill(actions.features, actions.begin(row) + action, weight);
-          }
-          _oracle->learn_action(&_context.ec, chosen, cost);
-        }
-      });
-  advance_clock(*_all, weight);
-}
-
-void array_learner::see_actions(const action_sets& actions, size_t row)
-{
-  const auto first = actions.begin(row);
-  _oracle->start_actions();
-  for (size_t a = 0; a < actions_of(actions, row); ++a)
+  auto& label = _labelled.l.cb;
+  label.reset_to_default();
+  label.weight = weight;
+  label.costs.emplace_back(cost, _fixed_actions > 0 ? action + 1 : 0, /*probability=*/1.f);
+  if (_fixed_actions > 0) { _explorer->observed_action(_labelled, _fixed_actions); }
+  else { _explorer->observed_action(VW::multi_ex{&_labelled}); }
+  if (weight > 0.f)
   {
-    _action.forget();
-    _action.fill(actions.features, first + a, 1.f);
-    _oracle->see_action(&_context.ec, _action.ec);
+    _event.set_weight(weight);
+    _explorer->learn(_event, action, cost);
   }
-  _action.forget();
+  advance_clock(*_all, weight);
 }
 
 bool array_learner::reads_all_actions() const
 {
-  return _scores_before_learning || (_fixed_actions == 0 && _oracle->reads_all_actions());
+  return _scores_before_learning || (_fixed_actions == 0 && _explorer->reads_all_actions());
 }
 
 void array_learner::predict(const feature_rows& contexts, const action_sets& actions, size_t row, double* pmf,
@@ -349,17 +243,12 @@ void array_learner::predict(const feature_rows& contexts, const action_sets& act
 std::vector<std::vector<explained_term>> array_learner::explain(
     const feature_rows& contexts, const action_sets& actions, size_t row)
 {
-  filled_example context(*_all, CONTEXT);
-  context.fill(contexts, row, 1.f, /*shared=*/_fixed_actions == 0);
-  context.name_features();
-  if (_fixed_actions > 0) { return {_oracle->explain(nullptr, context.ec, _fixed_actions)}; }
+  _event.start(contexts, actions, row, _fixed_actions);
   std::vector<std::vector<explained_term>> explained;
-  for (size_t a = 0; a < actions.count(row); ++a)
+  for (size_t line = 0; line < _event.lines(); ++line)
   {
-    filled_example action(*_all, ACTION);
-    action.fill(actions.features, actions.begin(row) + a, 1.f);
-    action.name_features();
-    explained.push_back(_oracle->explain(&context.ec, action.ec, 1));
+    explained.push_back(_event.named_terms(line));
+    _explorer->oracle().explain(explained.back(), _fixed_actions > 0 ? _fixed_actions : 1);
   }
   return explained;
 }
@@ -371,7 +260,8 @@ void array_learner::learn(
   if (action >= count) { refuse(fmt::format("action {} is unknown; the event has {}.", action, count)); }
   check_products(contexts, actions, row);
   if (_scores_before_learning) { score(contexts, actions, row); }
-  update(contexts, actions, row, action, cost, weight);
+  else { _event.start(contexts, actions, row, _fixed_actions); }
+  learn_from_event(action, cost, weight);
 }
 
 array_learner::outcome array_learner::play(
@@ -383,7 +273,7 @@ array_learner::outcome array_learner::play(
   predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data());
   const auto action = static_cast<uint32_t>(pick(_round_pmf.data(), count, draw));
   const outcome played{action, static_cast<float>(_round_pmf[action]), costs[action]};
-  update(contexts, actions, row, played.action, played.cost, 1.f, /*just_scored=*/true);
+  learn_from_event(played.action, played.cost, 1.f);
   return played;
 }
 
@@ -397,13 +287,13 @@ array_learner::judgement array_learner::judge(const feature_rows& contexts, cons
   predict(contexts, actions, row, _round_pmf.data(), _round_predictions.data(), excluded);
   const auto mean = std::inner_product(_round_pmf.begin(), _round_pmf.end(), _round_predictions.begin(), 0.);
   const judgement judged{_round_pmf[action], _round_predictions[action], mean};
-  if (judged.probability > threshold) { update(contexts, actions, row, action, cost, weight, /*just_scored=*/true); }
+  if (judged.probability > threshold) { learn_from_event(action, cost, weight); }
   return judged;
 }
 
-double array_learner::gamma() const { return _oracle->gamma(_logits.size()); }
+double array_learner::gamma() const { return _explorer->gamma(_logits.size()); }
 
-uint64_t array_learner::events() const { return _oracle->events(); }
+uint64_t array_learner::events() const { return _explorer->events(); }
 
 uint32_t array_learner::bits() const { return _all->initial_weights_config.num_bits; }
 
@@ -417,9 +307,9 @@ std::string array_learner::kept_flags() const
   return flags.str();
 }
 
-const std::string& array_learner::note() const { return _oracle->note(); }
+const std::string& array_learner::note() const { return _explorer->note(); }
 
-void array_learner::set_note(const std::string& note) { _oracle->set_note(note); }
+void array_learner::set_note(const std::string& note) { _explorer->set_note(note); }
 
 void array_learner::save(const std::string& path) { VW::details::dump_regressor(*_all, path, /*as_text=*/false); }
 

@@ -1,14 +1,11 @@
-// FastCB on rows of numbers. Actions with features are scored straight from the arrays where the regressor allows it,
-// else with one VW example that is filled with one action after another: memory does not grow with their number, and
-// learning reads the chosen action alone. Nothing here knows of Python. Not safe to use from two threads at a time.
+// FastCB on rows of numbers. Nothing here knows of Python. Not safe to use from two threads at a time.
 #pragma once
 
+#include "array_event.h"
 #include "feature_rows.h"
-#include "filled_example.h"
+#include "oracle/explanation.h"
 #include "random_draws.h"
-#include "reduction/explanation.h"
 #include "reduction/ranked_actions.h"
-#include "row_span.h"
 
 #include "vw/core/multi_ex.h"
 #include "vw/core/vw_fwd.h"
@@ -130,38 +127,22 @@ public:
 private:
   // Fills _logits, one for each action of the event.
   void score(const feature_rows& contexts, const action_sets& actions, size_t row);
-  void score_spans(const feature_rows& contexts, const action_sets& actions, size_t row);
-  void score_examples(const feature_rows& contexts, const action_sets& actions, size_t row);
 
   // From _logits to probabilities, in the order of the actions.
   void to_pmf(double* pmf, double* predictions);
   void to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions);
 
-  // One step, of an event that was scored before, if need be; `just_scored` says that nothing else was since.
-  void update(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t action, float cost,
-      float weight, bool just_scored = false);
-
-  void see_actions(const action_sets& actions, size_t row);
-
-  template <typename Work>
-  void with_examples(Work work);
+  // One step on the event at hand.
+  void learn_from_event(uint32_t action, float cost, float weight);
 
   std::shared_ptr<VW::workspace> _all;
-  oracle* _oracle;
+  explorer* _explorer;
   uint32_t _fixed_actions;
   bool _multiplies;  // features as VW does
-  bool _scores_spans;
   bool _scores_before_learning;
-  bool _reuses_examples;
-  filled_example _context;
-  filled_example _action;   // the one at hand
-  filled_example _nothing;  // no features but the constant
-  row_span _context_row;
-  row_span _action_row;
-  feature_spans _shared;
-  feature_spans _own;
+  array_event _event;
+  VW::example _labelled;  // what was observed, as text would have it, so that what is bad is refused alike
   std::vector<float> _logits;
-  std::vector<float> _one_logit;
   ranked_actions _ranked;
   std::vector<double> _pmf;
   std::vector<size_t> _allowed;  // where actions are excluded

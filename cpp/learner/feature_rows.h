@@ -1,80 +1,142 @@
-// A matrix of features as numpy or scipy hold it, read row by row in place. Four forms: dense with any strides, or
-// compressed sparse rows, whose columns are looked up among VW's weights, or lie there one after another; or sparse
-// rows that say themselves where each value lies. Zeros are not features, as in VW's text.
+// A matrix of features as numpy or scipy hold it, read row by row in place: dense with any strides, or compressed
+// sparse rows. Its form is looked at once per call, and not for each value. Zeros are not features, as in VW's text.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <variant>
 
 namespace vw_fastcb
 {
+// Dense rows. `index_of_column` says where each column lies among VW's weights.
+template <typename Value>
+struct dense_form
+{
+  const char* first = nullptr;
+  size_t columns = 0;
+  ptrdiff_t row_bytes = 0;
+  ptrdiff_t column_bytes = 0;
+  const uint64_t* index_of_column = nullptr;
+
+  size_t width(size_t) const { return columns; }
+  const char* start(size_t row) const { return first + static_cast<ptrdiff_t>(row) * row_bytes; }
+  void skip(size_t rows) { first += static_cast<ptrdiff_t>(rows) * row_bytes; }
+
+  template <typename Visit>
+  void visit(size_t row, Visit work) const
+  {
+    with_values(row,
+        [&, columns = columns, index_of_column = index_of_column](const Value* values, auto apart)
+        {
+          for (size_t i = 0; i < columns; ++i)
+          {
+            work(index_of_column[i], static_cast<float>(values[static_cast<ptrdiff_t>(i) * apart]));
+          }
+        });
+  }
+
+  // Calls work(values, distance between two).
+  template <typename Work>
+  void with_values(size_t row, Work work) const
+  {
+    const auto* const values = reinterpret_cast<const Value*>(start(row));
+    constexpr auto size = static_cast<ptrdiff_t>(sizeof(Value));
+    // Values that are known to be neighbours are handled several at once.
+    if (column_bytes == size) { work(values, std::integral_constant<ptrdiff_t, 1>()); }
+    else { work(values, column_bytes / size); }
+  }
+};
+
+// Where the entries of sparse rows lie among VW's weights: by their column in a table; at (first_hash + column) & mask;
+// or as each says itself.
+struct by_table
+{
+  const int64_t* column_of;
+  const uint64_t* index_of_column;
+  uint64_t operator()(int64_t entry) const { return index_of_column[column_of[entry]]; }
+};
+template <typename Column>
+struct in_line
+{
+  const Column* column_of;
+  uint32_t first_hash;
+  uint64_t mask;
+  uint64_t operator()(int64_t entry) const
+  {
+    return static_cast<uint32_t>(first_hash + static_cast<int64_t>(column_of[entry])) & mask;
+  }
+};
+struct as_written
+{
+  const uint64_t* index_of;
+  uint64_t operator()(int64_t entry) const { return index_of[entry]; }
+};
+
+// Sparse rows. `offsets` has an entry more than rows; the values of row r lie from offsets[r] to offsets[r + 1].
+template <typename Value, typename Places>
+struct sparse_form
+{
+  const Value* values;
+  const int64_t* offsets;
+  Places places;
+
+  size_t width(size_t row) const { return static_cast<size_t>(offsets[row + 1] - offsets[row]); }
+  const char* start(size_t row) const { return reinterpret_cast<const char*>(values + offsets[row]); }
+  void skip(size_t rows) { offsets += rows; }
+
+  template <typename Visit>
+  void visit(size_t row, Visit work) const
+  {
+    // A copy: what a visitor writes could change the original, as far as a compiler knows.
+    const sparse_form here = *this;
+    const int64_t end = here.offsets[row + 1];
+    for (int64_t i = here.offsets[row]; i < end; ++i) { work(here.places(i), static_cast<float>(here.values[i])); }
+  }
+};
+
 class feature_rows
 {
 public:
   feature_rows() = default;
 
-  // `index_of_column` says where each column lies among VW's weights.
+  template <typename Form>
+  feature_rows(const Form& form, size_t rows) : _form(form)
+                                              , _rows(rows)
+  {
+  }
+
   static feature_rows dense(const void* data, bool doubles, size_t rows, size_t columns, ptrdiff_t row_bytes,
       ptrdiff_t column_bytes, const uint64_t* index_of_column)
   {
-    feature_rows matrix(data, doubles, rows);
-    matrix._columns = columns;
-    matrix._row_bytes = row_bytes;
-    matrix._column_bytes = column_bytes;
-    matrix._index_of_column = index_of_column;
-    return matrix;
+    const auto* const first = static_cast<const char*>(data);
+    if (doubles) { return {dense_form<double>{first, columns, row_bytes, column_bytes, index_of_column}, rows}; }
+    return {dense_form<float>{first, columns, row_bytes, column_bytes, index_of_column}, rows};
   }
 
-  // `offsets` has rows + 1 entries; the values of row r and their columns lie from offsets[r] to offsets[r + 1].
-  static feature_rows sparse(const void* data, bool doubles, size_t rows, const int64_t* offsets,
-      const int64_t* column_of, const uint64_t* index_of_column)
+  template <typename Places>
+  static feature_rows sparse(const void* data, bool doubles, size_t rows, const int64_t* offsets, const Places& places)
   {
-    feature_rows matrix(data, doubles, rows);
-    matrix._offsets = offsets;
-    matrix._column_of = column_of;
-    matrix._index_of_column = index_of_column;
-    return matrix;
-  }
-
-  // As sparse rows; column j lies at (first_hash + j) & mask. Hashes have 32 bits, and columns 64 bits or 32.
-  static feature_rows sparse_in_line(const void* data, bool doubles, size_t rows, const int64_t* offsets,
-      const void* column_of, bool wide_columns, uint32_t first_hash, uint64_t mask)
-  {
-    feature_rows matrix(data, doubles, rows);
-    matrix._offsets = offsets;
-    (wide_columns ? matrix._wide_column : matrix._narrow_column) = column_of;
-    matrix._first_hash = first_hash;
-    matrix._mask = mask;
-    return matrix;
-  }
-
-  // As sparse rows, with the place among VW's weights of each value.
-  static feature_rows placed(const float* values, size_t rows, const int64_t* offsets, const uint64_t* index_of)
-  {
-    feature_rows matrix(values, /*doubles=*/false, rows);
-    matrix._offsets = offsets;
-    matrix._index_of = index_of;
-    return matrix;
+    if (doubles) { return {sparse_form<double, Places>{static_cast<const double*>(data), offsets, places}, rows}; }
+    return {sparse_form<float, Places>{static_cast<const float*>(data), offsets, places}, rows};
   }
 
   size_t rows() const { return _rows; }
 
-  // One of the rows by itself.
-  feature_rows one(size_t row) const
+  // A row by itself.
+  feature_rows alone(size_t row) const
   {
-    feature_rows alone = *this;
-    alone._rows = 1;
-    if (_offsets != nullptr) { alone._offsets += row; }
-    else { alone._data += static_cast<ptrdiff_t>(row) * _row_bytes; }
-    return alone;
+    feature_rows left = *this;
+    left._rows = 1;
+    std::visit([row](auto& form) { form.skip(row); }, left._form);
+    return left;
   }
 
   // How many values a row may have.
   size_t width(size_t row) const
   {
-    return _offsets != nullptr ? static_cast<size_t>(_offsets[row + 1] - _offsets[row]) : _columns;
+    return std::visit([row](const auto& form) { return form.width(row); }, _form);
   }
 
   // Calls visit(index, value) for every value of a row that is not zero.
@@ -92,8 +154,22 @@ public:
   template <typename Visit>
   void for_each_or_zero(size_t row, Visit visit) const
   {
-    if (_doubles) { visit_row<double>(row, visit); }
-    else { visit_row<float>(row, visit); }
+    std::visit([row, &visit](const auto& form) { form.visit(row, visit); }, _form);
+  }
+
+  // Writes the values of a row that are not zero, and where they lie times `room`. Returns how many there are.
+  size_t copy_row(size_t row, uint64_t room, float* values, uint64_t* indices) const
+  {
+    size_t count = 0;
+    // A zero is overwritten by the next value: no branch to be mistaken about.
+    for_each_or_zero(row,
+        [=, &count](uint64_t index, float value)
+        {
+          values[count] = value;
+          indices[count] = index * room;
+          count += value != 0.f ? 1 : 0;
+        });
+    return count;
   }
 
   // Brings the start of a row near; what follows it, processors bring by themselves. Rows in random order come from far
@@ -101,11 +177,10 @@ public:
   // is not known, either, it is dropped.)
   void fetch(size_t row) const
   {
-    const size_t size = _doubles ? sizeof(double) : sizeof(float);
+    const auto size = std::visit([](const auto& form) { return value_size(form); }, _form);
     const size_t bytes = std::min<size_t>(width(row) * size, 512);
     if (bytes == 0) { return; }
-    const char* start = _offsets != nullptr ? _data + static_cast<size_t>(_offsets[row]) * size
-                                            : _data + static_cast<ptrdiff_t>(row) * _row_bytes;
+    const char* const start = std::visit([row](const auto& form) { return form.start(row); }, _form);
     for (size_t at = 0; at < bytes; at += 64) { read(start + at); }
     read(start + bytes - 1);  // a row need not begin where a line of the cache does
   }
@@ -114,85 +189,29 @@ public:
   static void read(const void* byte) { (void)*static_cast<const volatile char*>(byte); }
 
   // Whether every value is a finite number in single precision.
-  bool finite() const;
+  bool is_finite() const;
 
   // Of dense rows: all values in single precision, one after another, and whether they are the same as others.
   void copy_to(float* out) const;
   bool equals(const float* others) const;
 
 private:
-  friend class row_span;
-
-  feature_rows(const void* data, bool doubles, size_t rows)
-      : _data(static_cast<const char*>(data))
-      , _doubles(doubles)
-      , _rows(rows)
+  template <typename Value>
+  static size_t value_size(const dense_form<Value>&)
   {
+    return sizeof(Value);
+  }
+  template <typename Value, typename Places>
+  static size_t value_size(const sparse_form<Value, Places>&)
+  {
+    return sizeof(Value);
   }
 
-  // Calls work(values, distance between two) with the values of a dense row.
-  template <typename Work>
-  void with_dense_row(size_t row, Work work) const
-  {
-    const char* const start = _data + static_cast<ptrdiff_t>(row) * _row_bytes;
-    if (_doubles) { with_values<double>(start, work); }
-    else { with_values<float>(start, work); }
-  }
-  template <typename Value, typename Work>
-  void with_values(const char* start, Work work) const
-  {
-    const auto* values = reinterpret_cast<const Value*>(start);
-    constexpr auto size = static_cast<ptrdiff_t>(sizeof(Value));
-    // Values that are known to be neighbours are handled several at once.
-    if (_column_bytes == size) { work(values, std::integral_constant<ptrdiff_t, 1>()); }
-    else { work(values, _column_bytes / size); }
-  }
-
-  // A copy of the matrix is visited: what a visitor writes could change the original, as far as a compiler knows.
-  template <typename Value, typename Visit>
-  void visit_row(size_t row, Visit visit) const
-  {
-    const feature_rows here = *this;
-    if (here._offsets != nullptr)
-    {
-      const auto* values = reinterpret_cast<const Value*>(here._data);
-      const int64_t end = here._offsets[row + 1];
-      for (int64_t i = here._offsets[row]; i < end; ++i)
-      {
-        visit(here.place_of_entry(i), static_cast<float>(values[i]));
-      }
-      return;
-    }
-    const char* at = here._data + static_cast<ptrdiff_t>(row) * here._row_bytes;
-    for (size_t column = 0; column < here._columns; ++column, at += here._column_bytes)
-    {
-      visit(here._index_of_column[column], static_cast<float>(*reinterpret_cast<const Value*>(at)));
-    }
-  }
-
-  uint64_t place_of_entry(int64_t i) const
-  {
-    if (_index_of != nullptr) { return _index_of[i]; }
-    if (_narrow_column != nullptr) { return place_in_line(static_cast<const int32_t*>(_narrow_column)[i]); }
-    if (_wide_column != nullptr) { return place_in_line(static_cast<const int64_t*>(_wide_column)[i]); }
-    return _index_of_column[_column_of[i]];
-  }
-  uint64_t place_in_line(int64_t column) const { return static_cast<uint32_t>(_first_hash + column) & _mask; }
-
-  const char* _data = nullptr;
-  bool _doubles = false;
+  std::variant<dense_form<float>, dense_form<double>, sparse_form<float, by_table>, sparse_form<double, by_table>,
+      sparse_form<float, in_line<int32_t>>, sparse_form<double, in_line<int32_t>>, sparse_form<float, in_line<int64_t>>,
+      sparse_form<double, in_line<int64_t>>, sparse_form<float, as_written>, sparse_form<double, as_written>>
+      _form;
   size_t _rows = 0;
-  size_t _columns = 0;
-  ptrdiff_t _row_bytes = 0;
-  ptrdiff_t _column_bytes = 0;
-  const uint64_t* _index_of_column = nullptr;
-  const int64_t* _offsets = nullptr;
-  const int64_t* _column_of = nullptr;
-  const uint64_t* _index_of = nullptr;
-  const void* _narrow_column = nullptr;
-  const void* _wide_column = nullptr;
-  uint32_t _first_hash = 0;
-  uint64_t _mask = 0;
 };
 
 // The actions of many events: event i has the rows first[i] to first[i + 1] of `features`, or all of them where `first`

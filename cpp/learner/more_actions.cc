@@ -1,8 +1,7 @@
 #include "more_actions.h"
 
 #include "array_learner.h"
-#include "reduction/fastcb.h"
-#include "reduction/oracle.h"
+#include "reduction/explorer.h"
 
 #include "vw/common/random.h"
 #include "vw/core/global_data.h"
@@ -130,7 +129,7 @@ std::vector<char> with_more_actions(std::string_view model, uint32_t actions, co
   to.update_rule_config.initial_t = from.update_rule_config.initial_t;
   to.passes_config.current_pass = from.passes_config.current_pass;
   to.get_random_state()->set_random_state(from.get_random_state()->get_current_state());
-  VW::reductions::fastcb_oracle(*to.l).continue_from(VW::reductions::fastcb_oracle(*from.l));
+  explorer::of(to)->continue_from(*explorer::of(from));
   after.set_note(note);
   return after.model();
 }

@@ -32,13 +32,25 @@ void moments::add(const moments& rows, double rows_weight)
   if (!(rows_weight > 0.)) { return; }
   const double before = weight;
   weight += rows_weight;
-  for (size_t i = 0; i < columns(); ++i)
+  const double share = rows_weight / weight;
+  const double between = before * share;
+  const double scale = rows_weight / rows.weight;
+  double* const means = _means.data();
+  double* const squares = _squares.data();
+  const double* const other_means = rows._means.data();
+  const double* const other_squares = rows._squares.data();
+  const size_t known = std::min(columns(), rows.columns());
+  for (size_t i = 0; i < known; ++i)
   {
-    const bool known = i < rows.columns();
-    const double distance = (known ? rows._means[i] : 0.) - _means[i];
-    _means[i] += distance * (rows_weight / weight);
-    const double squares = known ? rows._squares[i] * (rows_weight / rows.weight) : 0.;
-    _squares[i] += squares + distance * distance * before * (rows_weight / weight);
+    const double distance = other_means[i] - means[i];
+    means[i] += distance * share;
+    squares[i] += other_squares[i] * scale + distance * distance * between;
+  }
+  for (size_t i = known; i < columns(); ++i)
+  {
+    const double distance = -means[i];
+    means[i] += distance * share;
+    squares[i] += distance * distance * between;
   }
 }
 

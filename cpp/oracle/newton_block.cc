@@ -16,6 +16,12 @@ constexpr double PRIOR_PER_COLUMN = .1;
 constexpr size_t FEATURES_PER_FULL_ONE = 16;
 constexpr double FARTHEST = 5.;  // deviations from the mean that a value may seem to be away
 
+double clipped(double away)
+{
+  const double least = away < -FARTHEST ? -FARTHEST : away;
+  return least > FARTHEST ? FARTHEST : least;
+}
+
 class byte_writer
 {
 public:
@@ -59,19 +65,14 @@ newton_block::newton_block(size_t capacity, double memory)
   count_columns();
 }
 
-size_t newton_block::column_of(uint64_t key) const
-{
-  const auto found = _column_of.find(key);
-  return found == _column_of.end() ? NOT_HERE : found->second;
-}
-
 size_t newton_block::admit(uint64_t key)
 {
   const auto known = column_of(key);
   if (known != NOT_HERE || is_full()) { return known; }
   if (_keys.size() == _capacity + 1) { _keys.resize(padded(_capacity + 1), NO_KEY); }
+  _column_of.insert(key, _keys.size());
   _keys.push_back(key);
-  return _column_of[key] = _keys.size() - 1;
+  return _keys.size() - 1;
 }
 
 void newton_block::multiply_keys(uint64_t by, uint64_t over)
@@ -81,17 +82,19 @@ void newton_block::multiply_keys(uint64_t by, uint64_t over)
   {
     if (_keys[i] == NO_KEY) { continue; }
     _keys[i] = _keys[i] / over * by;
-    _column_of[_keys[i]] = i;
+    _column_of.insert(_keys[i], i);
   }
 }
 
 void newton_block::count_columns()
 {
+  if (_priors.size() == columns() && _zeros.size() == padded(columns())) { return; }
   const auto features = static_cast<double>(_column_of.size());
   _priors.resize(columns(), PRIOR + PRIOR_PER_COLUMN * features);
   _seen.resize(columns());
   _centres.resize(padded(columns()), 0.);
   _scales.resize(padded(columns()), 0.);
+  _zeros.resize(padded(columns()), 0.);
   refresh_scales();
 }
 
@@ -101,35 +104,68 @@ void newton_block::refresh_scales()
   _seen.scales(_scales.data());
   _centres[0] = 0.;
   _scales[0] = 1.;
-}
-
-void newton_block::standardise(std::vector<double>& row) const
-{
-  double* const values = row.data();
+  double* const zeros = _zeros.data();
   const double* const centres = _centres.data();
   const double* const scales = _scales.data();
-  for (size_t i = 0, count = row.size(); i < count; ++i)
+  for (size_t i = 0, count = _zeros.size(); i < count; ++i) { zeros[i] = clipped(-centres[i] * scales[i]); }
+  _scores_of_zeros.clear();
+}
+
+void newton_block::standardise(const column_row& row, std::vector<double>& standardised) const
+{
+  standardised.resize(padded(columns()));
+  double* const to = standardised.data();
+  const double* const values = row.values();
+  const double* const centres = _centres.data();
+  const double* const scales = _scales.data();
+  for (size_t i = 0, count = standardised.size(); i < count; ++i)
   {
-    const double away = (values[i] - centres[i]) * scales[i];
-    const double least = away < -FARTHEST ? -FARTHEST : away;
-    values[i] = least > FARTHEST ? FARTHEST : least;
+    to[i] = clipped((values[i] - centres[i]) * scales[i]);
   }
 }
 
 double newton_block::standardised(size_t column, double value) const
 {
-  return std::clamp((value - _centres[column]) * _scales[column], -FARTHEST, FARTHEST);
+  return clipped((value - _centres[column]) * _scales[column]);
 }
 
-double newton_block::score(size_t slot, const std::vector<double>& row) const
+double newton_block::score(size_t slot, const std::vector<double>& standardised) const
 {
-  return slot < _slots.size() ? _slots[slot].score(row.data()) : 0.;
+  return slot < _slots.size() ? _slots[slot].score(standardised.data()) : 0.;
 }
 
-void newton_block::see(const double* row, double weight)
+double newton_block::score(size_t slot, const column_row& row)
+{
+  constexpr size_t COLUMNS_AT_THE_COST_OF_ONE = 8;  // where all are standardised, whole registers at a time
+  if (slot >= _slots.size()) { return 0.; }
+  const auto& present = row.present();
+  if (present.size() * COLUMNS_AT_THE_COST_OF_ONE > columns())
+  {
+    standardise(row, _standardised);
+    return _slots[slot].score(_standardised.data());
+  }
+  const auto& weights = _slots[slot];
+  double sum = known_score_of_zeros(slot);
+  for (const auto column : present)
+  {
+    if (column >= weights.columns()) { continue; }  // it has learned nothing there yet
+    sum += weights.weight(column) * (standardised(column, row.values()[column]) - _zeros[column]);
+  }
+  return sum;
+}
+
+double newton_block::known_score_of_zeros(size_t slot)
+{
+  if (slot >= _scores_of_zeros.size()) { _scores_of_zeros.resize(slot + 1, std::nan("")); }
+  auto& known = _scores_of_zeros[slot];
+  if (std::isnan(known)) { known = _slots[slot].score(_zeros.data()); }
+  return known;
+}
+
+void newton_block::see(const column_row& row, double weight)
 {
   if (_share < 1.) { _seen.fade(_share); }
-  _seen.add(row, weight);
+  _seen.add(row.values(), weight);
   refresh_scales();
 }
 
@@ -140,13 +176,14 @@ void newton_block::see(const moments& rows, double weight)
   refresh_scales();
 }
 
-double newton_block::variance(size_t slot, const std::vector<double>& row)
+newton_step newton_block::begin_step(size_t slot, const std::vector<double>& standardised)
 {
   if (slot >= _slots.size()) { _slots.resize(slot + 1); }
+  if (slot < _scores_of_zeros.size()) { _scores_of_zeros[slot] = std::nan(""); }
   auto& weights = _slots[slot];
   weights.grow(_priors, _capacity + 1);
   if (_share < 1.) { weights.fade(_share, _priors); }
-  return weights.variance(row.data());
+  return weights.begin_step(standardised.data());
 }
 
 double newton_block::raw_weight(size_t slot, size_t column) const
@@ -168,9 +205,7 @@ double newton_block::part_of_score(size_t slot, size_t column, double value) con
 double newton_block::score_of_zeros(size_t slot) const
 {
   if (slot >= _slots.size()) { return 0.; }
-  double sum = 0.;
-  for (size_t i = 1; i < _slots[slot].columns(); ++i) { sum += _slots[slot].weight(i) * standardised(i, 0.); }
-  return sum;
+  return _slots[slot].score(_zeros.data());
 }
 
 std::string newton_block::bytes() const

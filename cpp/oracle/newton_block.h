@@ -5,13 +5,14 @@
 // Column 0 is the intercept. A feature that is not in an event has the value 0 there.
 #pragma once
 
+#include "column_row.h"
+#include "key_columns.h"
 #include "moments.h"
 #include "newton_weights.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace vw_fastcb
@@ -19,14 +20,14 @@ namespace vw_fastcb
 class newton_block
 {
 public:
-  static constexpr size_t NOT_HERE = SIZE_MAX;
+  static constexpr size_t NOT_HERE = key_columns::NOT_HERE;
   static constexpr uint64_t NO_KEY = UINT64_MAX;  // of the intercept, and of columns that are not used
 
   // With `memory` above 0, an event counts 1/e after as many others.
   newton_block(size_t capacity, double memory);
 
   // Which column a feature has. It is admitted while there is room.
-  size_t column_of(uint64_t key) const;
+  size_t column_of(uint64_t key) const { return _column_of.find(key); }
   size_t admit(uint64_t key);
   bool is_full() const { return _column_of.size() >= _most; }
   size_t columns() const { return _keys.size(); }
@@ -35,20 +36,22 @@ public:
   // Where the places of features in VW's table have moved apart.
   void multiply_keys(uint64_t by, uint64_t over);
 
-  // Standardises a row of raw values in place. Rows have the length padded(columns()).
-  void standardise(std::vector<double>& row) const;
+  // A row of raw values, standardised, for several slots: as long as padded(columns()).
+  void standardise(const column_row& row, std::vector<double>& standardised) const;
+  double score(size_t slot, const std::vector<double>& standardised) const;
 
-  double score(size_t slot, const std::vector<double>& row) const;
+  // The same for one slot, which costs little where most columns are absent: what these add to a score changes with
+  // events, and not with rows.
+  double score(size_t slot, const column_row& row);
 
   // An event in three steps: its features are admitted; its rows change the means and deviations; and, standardised
   // with them, one of them changes the weights. `rows` has the event's actions; they count as one row in all.
   void count_columns();
-  void see(const double* row, double weight);
+  void see(const column_row& row, double weight);
   void see(const moments& rows, double weight);
 
-  // The variance of a slot's score, after which the step towards an observed outcome can be made.
-  double variance(size_t slot, const std::vector<double>& row);
-  void step(size_t slot, double by, double shrinkage) { _slots[slot].step(by, shrinkage); }
+  // A step of a slot on a standardised row, towards an outcome.
+  newton_step begin_step(size_t slot, const std::vector<double>& standardised);
 
   // What one event more leaves of those before.
   double share() const { return _share; }
@@ -74,16 +77,20 @@ private:
 
   void refresh_scales();
   double standardised(size_t column, double value) const;
+  double known_score_of_zeros(size_t slot);
 
   size_t _capacity;
   size_t _most;  // features in all
   double _share;
   std::vector<uint64_t> _keys;
-  std::unordered_map<uint64_t, size_t> _column_of;
+  key_columns _column_of;
   std::vector<double> _priors;  // the precision of each column's weight before anything was seen
   moments _seen;
   std::vector<double> _centres;  // padded, as the next
   std::vector<double> _scales;
+  std::vector<double> _zeros;  // what a standardised 0 is
   std::vector<newton_weights> _slots;
+  std::vector<double> _scores_of_zeros;  // of the slots; NaN, or none, where it must be computed
+  std::vector<double> _standardised;     // of the row at hand
 };
 }  // namespace vw_fastcb

@@ -14,8 +14,8 @@ namespace vw_fastcb
 // By evidence; see benchmarks/science/README.md.
 constexpr double PRIOR_OF_REST = 4.;
 
-// What VW's table can hold.
-inline float finite(double number)
+// The nearest number that VW's table can hold.
+inline float to_float(double number)
 {
   return static_cast<float>(std::min(double{FLT_MAX}, std::max(-double{FLT_MAX}, number)));
 }

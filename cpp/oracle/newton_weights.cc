@@ -77,7 +77,9 @@ void newton_weights::grow(const std::vector<double>& priors, size_t most_full)
 
 double newton_weights::score(const double* row) const { return dot(_weights.data(), row, _weights.size()); }
 
-double newton_weights::variance(const double* row)
+newton_step newton_weights::begin_step(const double* row) { return {*this, find_direction(row)}; }
+
+double newton_weights::find_direction(const double* row)
 {
   const size_t stride = _stride;
   double* const direction = _direction.data();
@@ -103,7 +105,7 @@ double newton_weights::variance(const double* row)
   return 0.;
 }
 
-void newton_weights::step(double by, double shrinkage)
+void newton_weights::move(double by, double shrinkage)
 {
   const double factor = std::sqrt(shrinkage);  // of both sides: products stay symmetric to the last bit
   const size_t count = _weights.size();

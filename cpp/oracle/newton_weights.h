@@ -10,6 +10,8 @@ namespace vw_fastcb
 constexpr size_t DOUBLES_AT_ONCE = 4;
 constexpr size_t padded(size_t count) { return (count + DOUBLES_AT_ONCE - 1) / DOUBLES_AT_ONCE * DOUBLES_AT_ONCE; }
 
+class newton_step;
+
 // The first columns have a full covariance. Those from the next multiple of DOUBLES_AT_ONCE on have a variance each, as
 // if they were independent; between the two there is nothing.
 class newton_weights
@@ -29,11 +31,8 @@ public:
   // Forgets: the covariance grows by 1 / share, but never beyond that of the prior.
   void fade(double share, const std::vector<double>& priors);
 
-  // The first half of a step: the variance of the score of a row with the same columns.
-  double variance(const double* row);
-
-  // The second half: the weights move, and what the row has shown makes the covariance smaller.
-  void step(double by, double shrinkage);
+  // A step on a row with the same columns. Only one can be under way.
+  newton_step begin_step(const double* row);
 
   double weight(size_t column) const { return _weights[column]; }
   void set_weight(size_t column, double value) { _weights[column] = value; }
@@ -45,12 +44,32 @@ public:
   void set_variance(size_t column, double value) { _variances[column] = value; }
 
 private:
+  friend class newton_step;
+
+  double find_direction(const double* row);
+  void move(double by, double shrinkage);
+
   size_t _columns = 0;
   size_t _full = 0;
   size_t _stride = 0;
   std::vector<double> _weights;
   std::vector<double> _covariance;  // a square of _stride rows; symmetric to the last bit
   std::vector<double> _variances;   // of the columns from _stride on
-  std::vector<double> _direction;   // of the step at hand: covariance times row
+  std::vector<double> _direction;   // of the step under way: covariance times row
+};
+
+// A step in two halves, because how far it goes depends on the variance.
+class newton_step
+{
+public:
+  newton_step(newton_weights& weights, double variance) : variance(variance), _weights(weights) {}
+
+  const double variance;  // of the row's score
+
+  // The weights move, and what the row has shown makes the covariance smaller.
+  void take(double by, double shrinkage) { _weights.move(by, shrinkage); }
+
+private:
+  newton_weights& _weights;
 };
 }  // namespace vw_fastcb

@@ -1,9 +1,9 @@
 // FastCB (Foster and Krishnamurthy 2021, https://arxiv.org/abs/2107.02237) for fixed actions: --cb_explore K --fastcb.
 // One context line per event and one weight slot per action, all scored in one pass over the features.
+#include "door.h"
 #include "fastcb.h"
 #include "fastcb_options.h"
-#include "merging.h"
-#include "oracle.h"
+#include "text_event.h"
 
 #include "vw/config/options.h"
 #include "vw/core/action_score.h"
@@ -25,30 +25,31 @@ using VW::LEARNER::learner;
 class cb_explore_fastcb
 {
 public:
-  cb_explore_fastcb(vw_fastcb::oracle oracle, uint32_t count)
-      : oracle(std::move(oracle))
-      , count(count)
-      , _logits(count)
-      , _pmf(count)
+  cb_explore_fastcb(std::unique_ptr<vw_fastcb::explorer> made, VW::workspace& all, uint32_t actions)
+      : explorer(std::move(made))
+      , count(actions)
+      , _event(all)
   {
   }
 
   void predict(VW::example& ec);
   void learn(VW::example& ec);
 
-  vw_fastcb::oracle oracle;
+  std::unique_ptr<vw_fastcb::explorer> explorer;
   uint32_t count;
 
 private:
+  vw_fastcb::text_event _event;
   std::vector<float> _logits;  // kept between events, like _pmf: nothing is allocated per action
   std::vector<double> _pmf;
 };
 
 void cb_explore_fastcb::predict(VW::example& ec)
 {
-  oracle.observed_action(ec, count);  // refuse bad events here too: with -t nothing is learned
-  oracle.score_slots(ec, _logits);
-  oracle.to_pmf(_logits, _pmf);
+  explorer->observed_action(ec, count);  // refuse bad events here too: with -t nothing is learned
+  _event.start(ec, count);
+  explorer->score(_event, _logits);
+  explorer->allocate(_logits, _pmf);
 
   auto& prediction = ec.pred.a_s;
   prediction.clear();
@@ -58,13 +59,14 @@ void cb_explore_fastcb::predict(VW::example& ec)
 
 void cb_explore_fastcb::learn(VW::example& ec)
 {
-  const auto observed = oracle.observed_action(ec, count);
-  if (observed != vw_fastcb::NO_ACTION) { oracle.learn(ec, ec.l.cb.costs[0].cost, observed); }
+  const auto observed = explorer->observed_action(ec, count);
+  if (observed == vw_fastcb::NO_ACTION || !explorer->can_learn_from(ec)) { return; }
+  _event.start(ec, count);
+  explorer->learn(_event, observed, ec.l.cb.costs[0].cost);
 }
 
 void predict(cb_explore_fastcb& data, learner&, VW::example& ec) { data.predict(ec); }
 void learn(cb_explore_fastcb& data, learner&, VW::example& ec) { data.learn(ec); }
-void save_load(cb_explore_fastcb& data, VW::io_buf& io, bool read, bool text) { data.oracle.save_load(io, read, text); }
 
 // The loss that VW reports for an explorer: the logged cost, weighted by the policy's probability over the logged one.
 void update_stats(
@@ -108,44 +110,39 @@ void print_update(
       label.str(), prediction.str(), ec.get_num_features());
 }
 
-vw_fastcb::oracle& oracle_of(cb_explore_fastcb& data) { return data.oracle; }
-using merging = vw_fastcb::merging<cb_explore_fastcb, oracle_of>;
+vw_fastcb::explorer& explorer_of(cb_explore_fastcb& data) { return *data.explorer; }
+using door = vw_fastcb::door<cb_explore_fastcb, explorer_of>;
 }  // namespace
 
 std::shared_ptr<learner> VW::reductions::cb_explore_fastcb_setup(VW::setup_base_i& stack_builder)
 {
   auto& options = *stack_builder.get_options();
-  vw_fastcb::fastcb_options said;
-  if (!options.add_parse_and_check_necessary(said.fixed_group())) { return nullptr; }
-  said.check(options);
-  said.choose_gamma(options);
-  said.keep_meaning_of_weights(options);
+  vw_fastcb::fastcb_options own;
+  if (!options.add_parse_and_check_necessary(own.fixed_group())) { return nullptr; }
+  own.check(options);
+  own.choose_gamma(options);
+  own.keep_meaning_of_weights(options);
   // Without it, VW restores the state of only the first action's regressor.
   options.insert("per_model_save_load", "");
 
   auto& all = *stack_builder.get_all_pointer();
-  vw_fastcb::oracle oracle(said, all);
-  auto base = oracle.set_up_base(stack_builder, said.num_actions);
+  auto explorer = VW::make_unique<vw_fastcb::explorer>(own, all);
+  auto base = explorer->set_up_base(stack_builder, own.num_actions);
 
-  auto data = VW::make_unique<cb_explore_fastcb>(std::move(oracle), said.num_actions);
+  auto data = VW::make_unique<cb_explore_fastcb>(std::move(explorer), all, own.num_actions);
   return VW::LEARNER::make_reduction_learner(
       std::move(data), base, learn, predict, stack_builder.get_setupfn_name(cb_explore_fastcb_setup))
       .set_input_label_type(VW::label_type_t::CB)
       .set_output_label_type(VW::label_type_t::SIMPLE)
       .set_input_prediction_type(VW::prediction_type_t::SCALAR)
       .set_output_prediction_type(VW::prediction_type_t::ACTION_PROBS)
-      .set_feature_width(said.num_actions)
+      .set_feature_width(own.num_actions)
       .set_output_example_prediction(output_prediction)
       .set_update_stats(update_stats)
       .set_print_update(print_update)
-      .set_save_load(save_load)
-      .set_merge(merging::merge)
-      .set_add(merging::add)
-      .set_subtract(merging::subtract)
+      .set_save_load(door::save_load)
+      .set_merge(door::merge)
+      .set_add(door::add)
+      .set_subtract(door::subtract)
       .build();
-}
-
-vw_fastcb::oracle& VW::reductions::cb_explore_fastcb_oracle(VW::LEARNER::learner& learner)
-{
-  return oracle_of(*static_cast<cb_explore_fastcb*>(learner.get_internal_type_erased_data_pointer_test_use_only()));
 }

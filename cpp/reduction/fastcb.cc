@@ -1,6 +1,6 @@
 #include "fastcb.h"
 
-#include "oracle.h"
+#include "explorer.h"
 #include "strict/flags.h"
 
 #include "vw/common/vw_exception.h"
@@ -58,12 +58,13 @@ void VW::reductions::fastcb_check_merging(const VW::workspace* base, const std::
 float VW::reductions::fastcb_weight_learned(const VW::workspace& model)
 {
   if (!model.options->was_supplied("fastcb")) { return static_cast<float>(model.sd->weighted_labeled_examples); }
-  return static_cast<float>(fastcb_oracle(*model.l).weight_learned());
+  return static_cast<float>(vw_fastcb::explorer::of(model)->weight_learned());
 }
 
 bool VW::reductions::fastcb_merges_weights(const VW::workspace& merged)
 {
-  return merged.options->was_supplied("fastcb") && fastcb_oracle(*merged.l).newton() != nullptr;
+  const auto* const explorer = vw_fastcb::explorer::of(merged);
+  return explorer != nullptr && explorer->oracle().merges_table();
 }
 
 void VW::reductions::fastcb_merge_largest_values(const std::vector<const VW::workspace*>& models, VW::workspace& merged)
@@ -79,14 +80,4 @@ void VW::reductions::fastcb_merge_largest_values(const std::vector<const VW::wor
       weights.data()[at] = std::max(weights.data()[at], own.data()[at]);
     }
   }
-}
-
-vw_fastcb::oracle& VW::reductions::fastcb_oracle(VW::LEARNER::learner& top)
-{
-  // Not by the topmost: cbify takes single lines and may have actions with features below it.
-  std::vector<std::string> names;
-  top.get_enabled_learners(names);
-  const bool has_actions = std::find(names.begin(), names.end(), "cb_explore_adf_fastcb") != names.end();
-  return has_actions ? cb_explore_adf_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_adf_fastcb"))
-                     : cb_explore_fastcb_oracle(*top.get_learner_by_name_prefix("cb_explore_fastcb"));
 }

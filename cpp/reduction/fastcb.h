@@ -8,11 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-namespace vw_fastcb
-{
-class oracle;
-}
-
 namespace VW
 {
 namespace reductions
@@ -50,10 +45,5 @@ bool fastcb_merges_weights(const VW::workspace& merged);
 
 // Where VW has averaged weights and forgotten the largest value of each feature (--normalized).
 void fastcb_merge_largest_values(const std::vector<const VW::workspace*>& models, VW::workspace& merged);
-
-// The oracle of a stack that has FastCB in it.
-vw_fastcb::oracle& fastcb_oracle(VW::LEARNER::learner& top);
-vw_fastcb::oracle& cb_explore_adf_fastcb_oracle(VW::LEARNER::learner& learner);
-vw_fastcb::oracle& cb_explore_fastcb_oracle(VW::LEARNER::learner& learner);
 }  // namespace reductions
 }  // namespace VW

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 
 #include <cmath>
+#include <set>
 
 using VW::config::make_option;
 using VW::config::option_group_definition;
@@ -18,6 +19,13 @@ namespace vw_fastcb
 namespace
 {
 constexpr int64_t MOST_CAPACITY = 4096;  // 128 MB for each action
+
+std::set<std::string> oracle_names()
+{
+  std::set<std::string> names;
+  for (const auto& kind : oracle_kinds()) { names.insert(kind.name); }
+  return names;
+}
 
 template <typename T>
 bool supplied_as(options_i& options, const char* name, const T& value)
@@ -75,7 +83,7 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
       .add(make_option("fastcb_oracle", _oracle)
               .keep()
               .default_value("gd")
-              .one_of({"gd", "newton"})
+              .one_of(oracle_names())
               .help("Who predicts costs: VW's own gradient descent, or a second-order learner that needs no step size, "
                     "scales features itself, and learns faster"))
       .add(make_option("fastcb_capacity", _capacity)
@@ -129,18 +137,32 @@ option_group_definition fastcb_options::fixed_group()
   return group;
 }
 
+policy fastcb_options::policy() const
+{
+  vw_fastcb::policy made;
+  made.adapts_to = _objective == "reward" ? objective::reward
+                   : _objective == "both" ? objective::both
+                                          : objective::loss;
+  made.rule = _allocation == "igw" ? allocation_rule::igw : allocation_rule::reweighted;
+  made.has_epochs = has_epochs();
+  made.gamma_scale = _gamma_scale;
+  made.gamma_exponent = _gamma_exponent;
+  made.regret = _regret;
+  made.epsilon = _epsilon;
+  return made;
+}
+
 void fastcb_options::choose_gamma(options_i& options)
 {
-  if (!second_order() || epochs()) { return; }
-  const std::pair<const char*, float*> by_evidence[] = {
-      {"gamma_scale", &_gamma_scale}, {"gamma_exponent", &_gamma_exponent}};
-  const float values[] = {50.f, .4f};
-  for (size_t i = 0; i < 2; ++i)
+  if (has_epochs()) { return; }
+  const auto choose = [&options](const char* flag, float& value, float by_evidence)
   {
-    if (options.was_supplied(by_evidence[i].first)) { continue; }
-    *by_evidence[i].second = values[i];
-    options.insert(by_evidence[i].first, fmt::format("{}", values[i]));
-  }
+    if (options.was_supplied(flag) || value == by_evidence) { return; }
+    value = by_evidence;
+    options.insert(flag, fmt::format("{}", value));
+  };
+  choose("gamma_scale", _gamma_scale, oracle().gamma_scale);
+  choose("gamma_exponent", _gamma_exponent, oracle().gamma_exponent);
 }
 
 void fastcb_options::keep_meaning_of_weights(options_i& options) const
@@ -151,7 +173,7 @@ void fastcb_options::keep_meaning_of_weights(options_i& options) const
   {
     if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
   }
-  if (second_order() && !options.was_supplied("fastcb_capacity"))
+  if (oracle().has_capacity && !options.was_supplied("fastcb_capacity"))
   {
     options.insert("fastcb_capacity", std::to_string(_capacity));
   }
@@ -176,12 +198,12 @@ void fastcb_options::check_values(const options_i& options) const
   const auto number = [](float value) { return fmt::format("{}", value); };
   for (const char* flag : {"fastcb_capacity", "fastcb_memory"})
   {
-    require(second_order() || !options.was_supplied(flag),
+    require(oracle().has_capacity || !options.was_supplied(flag),
         std::string("--") + flag + " is a flag of --fastcb_oracle newton. Give both, or neither.");
   }
   for (const char* flag : {"gamma_scale", "gamma_exponent"})
   {
-    require(!epochs() || !options.was_supplied(flag),
+    require(!has_epochs() || !options.was_supplied(flag),
         options.was_supplied("initial_regressor")
             ? std::string("--fastcb_gamma epochs and --") + flag +
                   " exclude each other, and the model that -i names keeps one of them: its schedule of gamma cannot be "
@@ -189,15 +211,15 @@ void fastcb_options::check_values(const options_i& options) const
             : std::string("--") + flag +
                   " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
   }
-  require(!epochs() || !for_both(),
+  require(!has_epochs() || _objective != "both",
       "--fastcb_gamma epochs follows the learner's loss or its reward, not both. Give --fastcb_objective loss or "
       "reward, "
       "or leave --fastcb_gamma out.");
-  require(epochs() || !options.was_supplied("fastcb_regret"),
+  require(has_epochs() || !options.was_supplied("fastcb_regret"),
       "--fastcb_regret is a flag of --fastcb_gamma epochs. Give both, or neither.");
   require(std::isfinite(_regret) && _regret >= 0.f,
       "--fastcb_regret is " + number(_regret) + "; it must be a finite number above 0, or 0 for an estimate.");
-  require(!epochs() || second_order() || _regret > 0.f,
+  require(!has_epochs() || oracle().knows_weights || _regret > 0.f,
       "--fastcb_gamma epochs needs a bound on the regressor's regret, and none is known for VW's own. Add "
       "--fastcb_regret with yours, or --fastcb_oracle newton.");
   require(_capacity >= 0 && _capacity <= MOST_CAPACITY, "--fastcb_capacity is " + std::to_string(_capacity) +

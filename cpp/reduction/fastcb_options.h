@@ -1,6 +1,9 @@
 // FastCB's flags on VW's command line, and the values that are refused.
 #pragma once
 
+#include "allocation/policy.h"
+#include "oracle/registry.h"
+
 #include "vw/config/option_group_definition.h"
 #include "vw/core/vw_fwd.h"
 
@@ -15,17 +18,10 @@ struct fastcb_options
   bool fastcb = false;
   bool adf = false;          // --cb_explore_adf: actions with their own features
   uint32_t num_actions = 0;  // --cb_explore K: fixed actions
-  double gamma_scale() const { return _gamma_scale; }
-  double gamma_exponent() const { return _gamma_exponent; }
   double min_cost() const { return _min_cost; }
   double max_cost() const { return _max_cost; }
-  double epsilon() const { return _epsilon; }
-  bool for_rewards() const { return _objective == "reward"; }
-  bool for_both() const { return _objective == "both"; }
-  bool plain_igw() const { return _allocation == "igw"; }
-  bool second_order() const { return _oracle == "newton"; }
-  bool epochs() const { return _gamma == "epochs"; }
-  double regret() const { return _regret; }
+  vw_fastcb::policy policy() const;
+  const oracle_kind& oracle() const { return oracle_named(_oracle); }
   size_t capacity() const { return static_cast<size_t>(_capacity); }
   double memory() const { return _memory; }
 
@@ -47,6 +43,7 @@ struct fastcb_options
 private:
   void add_shared_flags(VW::config::option_group_definition& group);
   void check_values(const VW::config::options_i& options) const;
+  bool has_epochs() const { return _gamma == "epochs"; }
 
   float _gamma_scale = 10.f;
   float _gamma_exponent = 0.5f;

@@ -56,7 +56,7 @@ struct state_block
 struct arithmetic_block
 {
   uint64_t arithmetic = 0;
-  uint64_t weights_of_rest = 0;
+  uint64_t weights_in_table = 0;
   uint64_t has_loss = 0;
   double loss = 0.;
 };
@@ -99,7 +99,7 @@ uint64_t fnv1a(const char* bytes, size_t count, uint64_t hash = FNV_BASIS)
 
 arithmetic_block arithmetic_of(const model_state& state)
 {
-  return {state.arithmetic, state.weights_of_rest, state.loss ? 1u : 0u, state.loss.value_or(0.)};
+  return {state.arithmetic, state.weights_in_table, state.loss ? 1u : 0u, state.loss.value_or(0.)};
 }
 
 // What a format does not have leaves its seal as it was.
@@ -221,7 +221,7 @@ bool read_end(VW::io_buf& io, int format, model_state& state)
   if (format < FORMAT) { return true; }
   if (!read_into(io, numbers)) { return false; }
   state.arithmetic = numbers.arithmetic;
-  state.weights_of_rest = numbers.weights_of_rest;
+  state.weights_in_table = numbers.weights_in_table;
   if (numbers.has_loss != 0) { state.loss = numbers.loss; }
   return true;
 }

@@ -27,11 +27,11 @@ constexpr uint64_t ARITHMETIC = 1;
 struct model_state
 {
   event_counts counts;
-  std::string note;              // what the package that made the model wants to find again
-  std::string oracle;            // what the second-order oracle knows; empty with VW's own regressor
-  std::optional<double> loss;    // of all learned events, where gamma depends on it
-  uint64_t arithmetic = 0;       // under which the model was begun
-  uint64_t weights_of_rest = 0;  // of the second-order oracle, outside its block; since arithmetic 1
+  std::string note;               // what the package that made the model wants to find again
+  std::string oracle;             // what the second-order oracle knows; empty with VW's own regressor
+  std::optional<double> loss;     // of all learned events, where gamma depends on it
+  uint64_t arithmetic = 0;        // under which the model was begun
+  uint64_t weights_in_table = 0;  // of the oracle, in VW's table; since arithmetic 1
 };
 
 // Writes, or reads and verifies, the state and the seal. `below` is the learner under the reduction.

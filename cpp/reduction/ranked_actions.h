@@ -2,7 +2,7 @@
 // probabilities are rounded in it: the same logits give the same probabilities, bit for bit.
 #pragma once
 
-#include "oracle.h"
+#include "explorer.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace vw_fastcb
 class ranked_actions
 {
 public:
-  // The best action comes first; ties keep their order. Sorts `logits` the same way.
-  void rank(oracle& oracle, std::vector<float>& logits)
+  // The best action comes first; ties keep their order.
+  void rank(explorer& explorer, const std::vector<float>& logits)
   {
     const size_t count = logits.size();
     _ranked.resize(count);
     for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {logits[a], a}; }
-    std::sort(_ranked.begin(), _ranked.end(), [&oracle](const scored& x, const scored& y)
-        { return oracle.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
-    std::transform(_ranked.begin(), _ranked.end(), logits.begin(), [](const scored& s) { return s.logit; });
-    _pmf.resize(count);
-    oracle.to_pmf(logits, _pmf);
+    std::sort(_ranked.begin(), _ranked.end(), [&explorer](const scored& x, const scored& y)
+        { return explorer.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
+    _logits.resize(count);
+    std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored& s) { return s.logit; });
+    explorer.allocate(_logits, _pmf);
   }
 
   size_t size() const { return _ranked.size(); }
@@ -40,6 +40,7 @@ private:
   };
   // Kept between events: nothing is allocated per action.
   std::vector<scored> _ranked;
+  std::vector<float> _logits;
   std::vector<double> _pmf;
 };
 }  // namespace vw_fastcb

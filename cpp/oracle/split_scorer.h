@@ -7,23 +7,14 @@
 // the two.
 #pragma once
 
+#include "feature_span.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace vw_fastcb
 {
-// The features of one namespace. Indices are as in a VW example: hashes times the distance between weights.
-struct feature_span
-{
-  const float* values;
-  const uint64_t* indices;
-  size_t count;
-  unsigned char name_space;
-};
-
-using feature_spans = std::vector<feature_span>;
-
 // Eight numbers that the processor handles at once.
 using eight_floats = float __attribute__((vector_size(32)));
 using eight_ints = int32_t __attribute__((vector_size(32)));
@@ -31,16 +22,11 @@ using eight_ints = int32_t __attribute__((vector_size(32)));
 class split_scorer
 {
 public:
-  using interaction_list = std::vector<std::vector<unsigned char>>;  // VW's namespace_index is an unsigned char
-
-  // Whether it can compute these interactions: pairs of different namespaces.
-  static bool covers(const interaction_list& interactions);
-
   // Whether it can look up weights in this table: its indices must fit the processor's gather instruction.
   static bool covers_mask(uint64_t mask) { return mask <= INT32_MAX; }
 
-  // Starts an event: `weights[(index + offset) & mask]` is the weight of a feature. The shared features and the
-  // interactions must stay valid until the last score.
+  // Starts an event: `weights[(index + offset) & mask]` is the weight of a feature. The interactions are pairs of
+  // different namespaces; they and the shared features must stay valid until the last score.
   void start_event(const float* weights, uint64_t mask, uint64_t offset, const interaction_list& interactions,
       const feature_spans& shared);
 

@@ -10,8 +10,6 @@ namespace vw_fastcb
 {
 namespace
 {
-// VW hashes a pair of features as (first * FACTOR) ^ second.
-constexpr uint64_t FACTOR = 16777619;
 constexpr size_t LANES = 8;
 
 eight_floats look_up(const float* weights, eight_ints indices, eight_ints lanes)
@@ -32,12 +30,6 @@ float total(eight_floats sums)
   return low + high;
 }
 }  // namespace
-
-bool split_scorer::covers(const interaction_list& interactions)
-{
-  return std::all_of(interactions.begin(), interactions.end(),
-      [](const auto& terms) { return terms.size() == 2 && terms[0] != terms[1]; });
-}
 
 void split_scorer::side::clear()
 {
@@ -132,14 +124,14 @@ void split_scorer::start_event(const float* weights, uint64_t mask, uint64_t off
     at.second.clear();
     for (const auto& features : shared)
     {
-      if (features.name_space == at.first_name) { at.first.add(features, FACTOR); }
+      if (features.name_space == at.first_name) { at.first.add(features, PAIR_FACTOR); }
       else if (features.name_space == at.second_name) { at.second.add(features, 1); }
     }
     if (at.first.count == 0 || at.second.count == 0) { continue; }
     _shared_products += at.first.count * at.second.count;
     for (const auto& features : shared)
     {
-      if (features.name_space == at.first_name) { sums = products_with(at.second, features, FACTOR, sums); }
+      if (features.name_space == at.first_name) { sums = products_with(at.second, features, PAIR_FACTOR, sums); }
     }
   }
   _shared_sum += total(sums);
@@ -178,7 +170,7 @@ float split_scorer::score_products(const feature_spans& own, size_t& products)
     }
     if (first != nullptr && at.second.count > 0)
     {
-      sums = products_with(at.second, *first, FACTOR, sums);
+      sums = products_with(at.second, *first, PAIR_FACTOR, sums);
       products += at.second.count * first->count;
     }
     if (second == nullptr) { continue; }
@@ -191,7 +183,7 @@ float split_scorer::score_products(const feature_spans& own, size_t& products)
     {
       _own_second.clear();
       _own_second.add(*second, 1);
-      sums = products_with(_own_second, *first, FACTOR, sums);
+      sums = products_with(_own_second, *first, PAIR_FACTOR, sums);
       products += first->count * second->count;
     }
   }

@@ -1,0 +1,269 @@
+#include "newton.h"
+
+#include "explanation.h"
+#include "newton_merger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace vw_fastcb
+{
+namespace
+{
+// By evidence; see benchmarks/science/README.md.
+constexpr double LEAST_CURVATURE = 1e-3;
+
+constexpr double MOST_WEIGHT = 1e6;  // of one event: with more, rounding would be all that is left of the others
+
+double sigmoid(double logit) { return 1. / (1. + std::exp(-logit)); }
+
+double weight_of(const event& of, size_t line) { return std::min(MOST_WEIGHT, double{of.weight(line)}); }
+
+// Where a heavy event moves a prediction: logit' = logit - weight * variance * (sigmoid(logit') - outcome), solved by
+// bisection. A single Newton step goes by the curvature at the old prediction, and with such a weight far too far.
+double prediction_after(double logit, double variance, double weight, double outcome)
+{
+  const double farthest = logit - weight * variance * (sigmoid(logit) - outcome);
+  double low = std::min(logit, farthest);
+  double high = std::max(logit, farthest);
+  constexpr int HALVINGS = 100;
+  for (int i = 0; i < HALVINGS; ++i)
+  {
+    const double middle = .5 * (low + high);
+    const bool too_high = middle - logit + weight * variance * (sigmoid(middle) - outcome) > 0.;
+    (too_high ? high : low) = middle;
+  }
+  return sigmoid(.5 * (low + high));
+}
+
+const newton& as_newton(const regressor& other) { return static_cast<const newton&>(other); }  // VW merges equals only
+}  // namespace
+
+newton::newton(std::function<weight_table()> table, size_t capacity, double memory)
+    : _block(capacity, memory)
+    , _rest(std::move(table))
+{
+}
+
+size_t newton::column_of(uint64_t key, bool admits) { return admits ? _block.admit(key) : _block.column_of(key); }
+
+void newton::read(event& of, size_t line, bool admits)
+{
+  hide_weights();
+  const auto features = of.features(line);
+  const auto constant = _rest.table().constant_key;
+  _rest.start();
+  _row.start(_block.columns());
+  for (size_t i = 0; i < features.count; ++i)
+  {
+    const auto key = features.keys[i];
+    const auto column = key == constant ? 0 : column_of(key, admits);
+    if (column == newton_block::NOT_HERE) { _rest.add(key, features.values[i]); }
+    else
+    {
+      if (admits) { _row.make_room(_block.columns()); }
+      _row.add(column, double{features.values[i]});
+    }
+  }
+  _block.count_columns();
+  _rest.end(/*sums_repeated=*/_arithmetic > 0);
+}
+
+void newton::score(event& of, std::vector<float>& logits)
+{
+  if (!of.has_slots())
+  {
+    for (size_t a = 0; a < logits.size(); ++a)
+    {
+      read(of, a, /*admits=*/false);
+      logits[a] = to_float(of.initial(a) + _block.score(0, _row) + _rest.score(0));
+    }
+    return;
+  }
+  read(of, 0, /*admits=*/false);
+  _block.standardise(_row, _standardised);
+  const double initial = of.initial(0);
+  for (size_t slot = 0; slot < logits.size(); ++slot)
+  {
+    logits[slot] = to_float(initial + _block.score(slot, _standardised) + _rest.score(slot));
+  }
+}
+
+void newton::learn(event& of, size_t action, float outcome)
+{
+  const size_t line = of.has_slots() ? 0 : action;
+  if (of.has_slots())
+  {
+    read(of, line, /*admits=*/true);
+    _block.see(_row, weight_of(of, line));
+  }
+  else
+  {
+    for (size_t a = 0; a < of.actions(); ++a)
+    {
+      read(of, a, /*admits=*/true);
+      _rows.add(_row);
+    }
+    read(of, line, /*admits=*/true);
+    _block.see(_rows.take(_block.columns()), weight_of(of, line));
+  }
+  _block.standardise(_row, _standardised);
+  take_step(of, line, of.has_slots() ? action : 0, outcome);
+}
+
+void newton::learn_all(event& of, const std::vector<float>& outcomes)
+{
+  read(of, 0, /*admits=*/true);
+  _block.see(_row, weight_of(of, 0));
+  _block.standardise(_row, _standardised);
+  for (size_t slot = 0; slot < outcomes.size(); ++slot) { take_step(of, 0, slot, outcomes[slot]); }
+}
+
+void newton::take_step(const event& of, size_t line, size_t slot, float outcome)
+{
+  const double weight = weight_of(of, line);
+  const bool heavy = weight > 1.;
+  auto step = _block.begin_step(slot, _standardised);
+  const double variance = step.variance + _rest.variance(slot);
+  const double logit = of.initial(line) + _block.score(slot, _standardised) + _rest.score(slot);
+  const double predicted = heavy ? prediction_after(logit, variance, weight, outcome) : sigmoid(logit);
+  const double curvature = std::max(LEAST_CURVATURE, predicted * (1. - predicted));
+  const double gain = 1. / (1. / weight + curvature * variance);
+  const double by = (heavy ? weight : gain) * (predicted - double{outcome});
+  step.take(by, gain * curvature);
+  _rest.take_step(slot, by, weight * curvature, _block.share());
+}
+
+void newton::explain(std::vector<explained_term>& terms, size_t slots)
+{
+  hide_weights();
+  const auto table = _rest.table();
+  const auto constant = table.constant_key << table.shift;
+  const auto is_constant = [&](const explained_term& term) { return term.index == constant; };
+  if (std::none_of(terms.begin(), terms.end(), is_constant)) { terms.push_back({"", constant, 0., {}, {}}); }
+  for (auto& term : terms)
+  {
+    const auto key = term.index >> table.shift;
+    const auto column = is_constant(term) ? 0 : _block.column_of(key);
+    for (size_t slot = 0; slot < slots; ++slot)
+    {
+      const bool is_in_block = column != newton_block::NOT_HERE;
+      const double weight = is_in_block ? _block.raw_weight(slot, column) : double{_rest.weight(key, slot)};
+      const double part = is_in_block ? _block.part_of_score(slot, column, term.value) : weight * term.value;
+      term.weights.push_back(weight);
+      term.contributions.push_back(part + (is_constant(term) ? _block.score_of_zeros(slot) : 0.));
+    }
+  }
+}
+
+double newton::weights()
+{
+  const auto in_block = std::max(size_t{1}, _block.slots().size()) * _block.columns();
+  return static_cast<double>(in_block + (_arithmetic > 0 ? _rest.count() : 0));
+}
+
+regressor_state newton::state()
+{
+  const uint64_t in_table = _arithmetic > 0 ? _rest.count() : 0;
+  hide_weights();
+  return {_block.bytes(), in_table};
+}
+
+void newton::set_state(const regressor_state& state)
+{
+  _block.set_bytes(state.bytes);
+  _rest.set_count(state.weights_in_table);
+}
+
+void newton::continue_from(const regressor& other)
+{
+  const auto& from = as_newton(other);
+  auto& source = const_cast<newton&>(from);  // counting changes nothing
+  _rest.set_count(source._rest.count());
+  _block = from._block;
+  _block.multiply_keys(_rest.table().keys_per_name, from._rest.table().keys_per_name);
+}
+
+void newton::take_over(newton_knowledge&& known)
+{
+  _rest.take_over(known.rest);
+  _block = std::move(known.block);
+}
+
+void newton::merge(const std::vector<const regressor*>& models)
+{
+  if (models.empty()) { return; }
+  std::vector<newton_knowledge> known;
+  std::vector<const newton_knowledge*> parts;
+  known.reserve(models.size());
+  for (const auto* model : models)
+  {
+    known.push_back(as_newton(*model).knowledge());
+    parts.push_back(&known.back());
+  }
+  const auto table = _rest.table();
+  const table_layout layout{table.mask >> table.shift, table.slots_apart >> table.shift};
+  _base = as_newton(*models.front())._base;
+  take_over(newton_merger::merged(parts, _base ? &*_base : nullptr, layout));
+}
+
+void newton::become_difference(const regressor& model, const regressor& base)
+{
+  const auto& own = as_newton(model);
+  if (own._block.share() < 1.)
+  {
+    throw std::invalid_argument(
+        "learners with --fastcb_memory forget what a base model knew, and nobody can tell how much of it they still "
+        "have. Merge learners that started without a model, and give merge_models None as the base.");
+  }
+  const auto& keys = own._block.keys();
+  const auto& keys_of_base = as_newton(base)._block.keys();
+  if (keys.size() < keys_of_base.size() || !std::equal(keys_of_base.begin(), keys_of_base.end(), keys.begin()))
+  {
+    throw std::invalid_argument(
+        "a model that is to be merged did not start from the base model: it lacks features that the base knows. Give "
+        "the base model that the others started from, or None if they started without one.");
+  }
+  _base = as_newton(base).knowledge();
+  take_over(own.knowledge());
+}
+
+void newton::become_sum(const regressor& base, const regressor& difference)
+{
+  const auto& gained = as_newton(difference);
+  if (!gained._base || gained._base->block.bytes() != as_newton(base)._block.bytes())
+  {
+    throw std::invalid_argument(
+        "with --fastcb_oracle newton a difference of models can be added only to the model that it was taken from, in "
+        "the same process. Give vw_fastcb.merge_models the base and the models instead.");
+  }
+  take_over(gained.knowledge());
+}
+
+void newton::show_weights()
+{
+  fill_table(/*with_weights=*/true);
+  _shows_weights = true;
+}
+
+void newton::hide_weights()
+{
+  if (_shows_weights) { fill_table(/*with_weights=*/false); }
+  _shows_weights = false;
+}
+
+void newton::fill_table(bool with_weights)
+{
+  const auto constant = _rest.table().constant_key;
+  for (size_t slot = 0; slot < _block.slots().size(); ++slot)
+  {
+    for (size_t column = 0; column < _block.columns(); ++column)
+    {
+      const auto key = column == 0 ? constant : _block.keys()[column];
+      if (key == newton_block::NO_KEY) { continue; }
+      _rest.set_weight(key, slot, with_weights ? _block.raw_weight(slot, column) : 0.);
+    }
+  }
+}
+}  // namespace vw_fastcb

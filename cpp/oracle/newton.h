@@ -1,0 +1,73 @@
+// The second-order oracle: --fastcb_oracle newton. A logistic regression for each action, or one for all actions that
+// have features, that knows how sure it is of its weights.
+//
+// The features that came first, as many as the block holds, are standardised (newton_block.h). All others are taken as
+// they are and have a variance each (table_weights.h). Both make one step together, so that their sum does not go too
+// far.
+#pragma once
+
+#include "newton_block.h"
+#include "newton_knowledge.h"
+#include "regressor.h"
+#include "table_weights.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace vw_fastcb
+{
+class newton : public regressor
+{
+public:
+  // With `memory` above 0, an event counts 1/e after as many others.
+  newton(std::function<weight_table()> table, size_t capacity, double memory);
+
+  void score(event& of, std::vector<float>& logits) override;
+
+  // First the means and deviations learn from the event, from all its actions.
+  void learn(event& of, size_t action, float outcome) override;
+  void learn_all(event& of, const std::vector<float>& outcomes) override;
+  bool reads_all_actions() const override { return true; }
+
+  void explain(std::vector<explained_term>& terms, size_t slots) override;
+
+  // With epochs, the regret grows with their number.
+  double weights() override;
+
+  regressor_state state() override;
+  void set_state(const regressor_state& state) override;
+  void use_arithmetic(uint64_t arithmetic) override { _arithmetic = arithmetic; }
+  void continue_from(const regressor& other) override;
+
+  // See newton_merger.h. A difference from a base is the model, and knows the base, to which alone it can be added.
+  bool merges_table() const override { return true; }
+  void merge(const std::vector<const regressor*>& models) override;
+  void become_difference(const regressor& model, const regressor& base) override;
+  void become_sum(const regressor& base, const regressor& difference) override;
+
+  // The block's weights as weights of raw values. They stay in VW's table until the next call of anything else.
+  void show_weights() override;
+  void hide_weights() override;
+
+private:
+  // Reads the features of a line into _row, those of the block, and _rest.
+  void read(event& of, size_t line, bool admits);
+  size_t column_of(uint64_t key, bool admits);
+  void take_step(const event& of, size_t line, size_t slot, float outcome);
+  newton_knowledge knowledge() const { return {_block, _rest.knowledge()}; }
+  void take_over(newton_knowledge&& known);
+  void fill_table(bool with_weights);
+
+  newton_block _block;
+  table_weights _rest;
+  uint64_t _arithmetic = 1;
+  std::optional<newton_knowledge> _base;  // of a difference
+  bool _shows_weights = false;
+  column_row _row;  // kept from event to event, as are the next two
+  row_moments _rows;
+  std::vector<double> _standardised;
+};
+}  // namespace vw_fastcb

@@ -1,0 +1,11 @@
+#include "regressor.h"
+
+#include <stdexcept>
+
+namespace vw_fastcb
+{
+void regressor::learn_all(event&, const std::vector<float>&)
+{
+  throw std::invalid_argument("this oracle learns one outcome at a time, and not those of all actions");
+}
+}  // namespace vw_fastcb
