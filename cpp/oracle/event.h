@@ -21,6 +21,8 @@ struct keyed_features
   const uint64_t* keys;
   const float* values;
   size_t count;
+  uint64_t version;  // features of the same version are the same, whatever event they are of
+  bool is_kept;      // until the event is another one
 };
 
 // How places in a VW example become keys.
@@ -36,6 +38,7 @@ struct key_layout
 class event
 {
 public:
+  event();
   virtual ~event() = default;
 
   size_t actions() const { return _actions; }
@@ -64,7 +67,8 @@ public:
   const float* logit(size_t action) const { return action < _logits.size() ? &_logits[action] : nullptr; }
 
 protected:
-  // Begins anew: nothing of the event before is kept.
+  // Begins anew. Features that were read of the event before are kept where they are the same: VW predicts an event
+  // before it learns from it, and users hand in what they had to decide on.
   void start(size_t actions, bool has_slots);
 
   // The line as an example with all its features, while a whole_line lives.
@@ -76,6 +80,13 @@ protected:
   {
     std::vector<uint64_t> keys;
     std::vector<float> values;
+    size_t products = 0;
+
+    void clear()
+    {
+      keys.clear();
+      values.clear();
+    }
   };
   // The features of a line of which VW sees more than spans and pairs.
   virtual void read_as_vw_does(size_t line, feature_list& read) = 0;
@@ -86,17 +97,51 @@ protected:
   feature_spans _shared;
 
 private:
-  void read_plain(size_t line, feature_list& read);
-  void add_products(const feature_spans& own, feature_list& read) const;
+  // The features of spans, to recognise them.
+  class span_copy
+  {
+  public:
+    // Whether these are the same as the last ones; the copy is then of these.
+    bool take(const feature_spans& spans);
+
+  private:
+    struct part
+    {
+      size_t count;
+      unsigned char name_space;
+    };
+    std::vector<part> _parts;
+    std::vector<uint64_t> _indices;
+    std::vector<float> _values;
+  };
+  struct kept_line
+  {
+    feature_list read;
+    span_copy own;
+    uint64_t version = 0;  // of what was read; 0 for nothing
+    uint64_t begun = 0;    // the event that it was last asked for
+    uint64_t common_version = 0;
+  };
+
+  void refresh(size_t line, kept_line& kept);
+  void note_common();
+  void read_plain(const feature_spans& own, feature_list& read) const;
+  size_t add_products(const feature_spans& own, feature_list& read) const;
 
   size_t _actions = 0;
   bool _has_slots = false;
   std::vector<float> _logits;
-  // Lines that were read once are kept for the next who asks, as long as they are few.
-  std::vector<feature_list> _kept;
-  std::vector<char> _is_kept;
+  std::vector<kept_line> _kept;
   size_t _features_kept = 0;
-  feature_list _read;
+  feature_list _unkept;
+  uint64_t _begun = 0;  // events so far
+  uint64_t _versions;   // the last one
+  // What all lines have in common, and which of them it is.
+  uint64_t _common_version = 0;
+  uint64_t _common_begun = 0;
+  span_copy _common_shared;
+  interaction_list _common_interactions;
+  key_layout _common_layout;
 };
 
 // A line as VW's learners take it.

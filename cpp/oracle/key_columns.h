@@ -16,18 +16,18 @@ public:
 
   size_t find(uint64_t key) const
   {
-    if (_size == 0) { return NOT_HERE; }
-    for (size_t at = place_of(key);; at = (at + 1) & (_entries.size() - 1))
+    const entry* const entries = _entries.data();
+    for (size_t at = place_of(key);; at = (at + 1) & _mask)
     {
-      const auto& entry = _entries[at];
-      if (entry.column == NOT_HERE || entry.key == key) { return entry.column; }
+      const auto& entry = entries[at];
+      if (entry.key == key || entry.column == NOT_HERE) { return entry.column; }
     }
   }
 
   // A key that is not here yet.
   void insert(uint64_t key, size_t column)
   {
-    if (2 * (_size + 1) > _entries.size()) { grow(); }
+    if (4 * (_size + 1) > _entries.size()) { grow(); }
     put({key, column});
     ++_size;
   }
@@ -44,25 +44,27 @@ private:
   size_t place_of(uint64_t key) const
   {
     constexpr uint64_t SPREAD = 0x9e3779b97f4a7c15;  // neighbours go far apart
-    return static_cast<size_t>((key * SPREAD) >> 32) & (_entries.size() - 1);
+    return static_cast<size_t>((key * SPREAD) >> 32) & _mask;
   }
   void put(const entry& added)
   {
     size_t at = place_of(added.key);
-    while (_entries[at].column != NOT_HERE) { at = (at + 1) & (_entries.size() - 1); }
+    while (_entries[at].column != NOT_HERE) { at = (at + 1) & _mask; }
     _entries[at] = added;
   }
   void grow()
   {
-    std::vector<entry> before(_entries.empty() ? 64 : 2 * _entries.size());
+    std::vector<entry> before(2 * _entries.size());
     before.swap(_entries);
+    _mask = _entries.size() - 1;
     for (const auto& known : before)
     {
       if (known.column != NOT_HERE) { put(known); }
     }
   }
 
-  std::vector<entry> _entries;  // a power of two of them, half of them free at least
+  std::vector<entry> _entries = std::vector<entry>(64);  // a power of two of them, most of them free
+  size_t _mask = 63;
   size_t _size = 0;
 };
 }  // namespace vw_fastcb

@@ -46,78 +46,102 @@ newton::newton(std::function<weight_table()> table, size_t capacity, double memo
 {
 }
 
-size_t newton::column_of(uint64_t key, bool admits) { return admits ? _block.admit(key) : _block.column_of(key); }
-
-void newton::read(event& of, size_t line, bool admits)
+const newton::resolved_line& newton::resolve(event& of, size_t line, bool admits)
 {
   hide_weights();
   const auto features = of.features(line);
+  if (!features.is_kept)
+  {
+    resolve_anew(features, admits, _unkept);
+    return _unkept;
+  }
+  if (line >= _lines.size()) { _lines.resize(line + 1); }
+  auto& known = _lines[line];
+  // A feature outside the block stays there once the block is full.
+  const bool can_admit = admits && !known.rest.empty() && !_block.is_full();
+  const bool has_moved = !known.rest.empty() && known.columns != _block.columns();
+  if (known.version != features.version || can_admit || has_moved) { resolve_anew(features, admits, known); }
+  return known;
+}
+
+void newton::resolve_anew(const keyed_features& features, bool admits, resolved_line& line)
+{
   const auto constant = _rest.table().constant_key;
-  _rest.start();
-  _row.start(_block.columns());
+  line.block.clear();
+  line.rest.clear();
   for (size_t i = 0; i < features.count; ++i)
   {
     const auto key = features.keys[i];
-    const auto column = key == constant ? 0 : column_of(key, admits);
-    if (column == newton_block::NOT_HERE) { _rest.add(key, features.values[i]); }
-    else
-    {
-      if (admits) { _row.make_room(_block.columns()); }
-      _row.add(column, double{features.values[i]});
-    }
+    auto column = key == constant ? 0 : _block.column_of(key);
+    if (column == newton_block::NOT_HERE && admits) { column = _block.admit(key); }
+    if (column == newton_block::NOT_HERE) { line.rest.push_back({key, features.values[i]}); }
+    else { line.block.push_back({column, features.values[i]}); }
   }
   _block.count_columns();
-  _rest.end(/*sums_repeated=*/_arithmetic > 0);
+  line.version = features.version;
+  line.columns = _block.columns();
+}
+
+void newton::fill_row(const resolved_line& line)
+{
+  _row.start(_block.columns());
+  for (const auto& feature : line.block) { _row.add(feature.column, double{feature.value}); }
 }
 
 void newton::score(event& of, std::vector<float>& logits)
 {
   if (!of.has_slots())
   {
+    const auto table = _rest.table();
     for (size_t a = 0; a < logits.size(); ++a)
     {
-      read(of, a, /*admits=*/false);
-      logits[a] = to_float(of.initial(a) + _block.score(0, _row) + _rest.score(0));
+      const auto& line = resolve(of, a, /*admits=*/false);
+      fill_row(line);
+      logits[a] = to_float(of.initial(a) + _block.score(0, _row) + score_of_rest(line.rest, table, 0));
     }
     return;
   }
-  read(of, 0, /*admits=*/false);
+  const auto& line = resolve(of, 0, /*admits=*/false);
+  fill_row(line);
   _block.standardise(_row, _standardised);
+  const auto table = _rest.table();
   const double initial = of.initial(0);
   for (size_t slot = 0; slot < logits.size(); ++slot)
   {
-    logits[slot] = to_float(initial + _block.score(slot, _standardised) + _rest.score(slot));
+    logits[slot] = to_float(initial + _block.score(slot, _standardised) + score_of_rest(line.rest, table, slot));
   }
 }
 
 void newton::learn(event& of, size_t action, float outcome)
 {
   const size_t line = of.has_slots() ? 0 : action;
-  if (of.has_slots())
-  {
-    read(of, line, /*admits=*/true);
-    _block.see(_row, weight_of(of, line));
-  }
-  else
-  {
-    for (size_t a = 0; a < of.actions(); ++a)
-    {
-      read(of, a, /*admits=*/true);
-      _rows.add(_row);
-    }
-    read(of, line, /*admits=*/true);
-    _block.see(_rows.take(_block.columns()), weight_of(of, line));
-  }
-  _block.standardise(_row, _standardised);
+  see(of, line);
   take_step(of, line, of.has_slots() ? action : 0, outcome);
 }
 
 void newton::learn_all(event& of, const std::vector<float>& outcomes)
 {
-  read(of, 0, /*admits=*/true);
-  _block.see(_row, weight_of(of, 0));
-  _block.standardise(_row, _standardised);
+  see(of, 0);
   for (size_t slot = 0; slot < outcomes.size(); ++slot) { take_step(of, 0, slot, outcomes[slot]); }
+}
+
+void newton::see(event& of, size_t chosen)
+{
+  const double weight = weight_of(of, chosen);
+  if (!of.has_slots())
+  {
+    for (size_t a = 0; a < of.actions(); ++a)
+    {
+      fill_row(resolve(of, a, /*admits=*/true));
+      _rows.add(_row);
+    }
+  }
+  const auto& line = resolve(of, chosen, /*admits=*/true);
+  fill_row(line);
+  _rest.start(line.rest, /*sums_repeated=*/_arithmetic > 0);
+  if (of.has_slots()) { _block.see(_row, weight); }
+  else { _block.see(_rows.take(_block.columns()), weight); }
+  _block.standardise(_row, _standardised);
 }
 
 void newton::take_step(const event& of, size_t line, size_t slot, float outcome)
@@ -173,6 +197,7 @@ regressor_state newton::state()
 void newton::set_state(const regressor_state& state)
 {
   _block.set_bytes(state.bytes);
+  forget_lines();
   _rest.set_count(state.weights_in_table);
 }
 
@@ -182,6 +207,7 @@ void newton::continue_from(const regressor& other)
   auto& source = const_cast<newton&>(from);  // counting changes nothing
   _rest.set_count(source._rest.count());
   _block = from._block;
+  forget_lines();
   _block.multiply_keys(_rest.table().keys_per_name, from._rest.table().keys_per_name);
 }
 
@@ -189,6 +215,7 @@ void newton::take_over(newton_knowledge&& known)
 {
   _rest.take_over(known.rest);
   _block = std::move(known.block);
+  forget_lines();
 }
 
 void newton::merge(const std::vector<const regressor*>& models)

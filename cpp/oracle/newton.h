@@ -53,9 +53,29 @@ public:
   void hide_weights() override;
 
 private:
-  // Reads the features of a line into _row, those of the block, and _rest.
-  void read(event& of, size_t line, bool admits);
-  size_t column_of(uint64_t key, bool admits);
+  // The features of a line by where their weights are.
+  struct resolved_line
+  {
+    struct in_block
+    {
+      size_t column;
+      float value;
+    };
+    std::vector<in_block> block;
+    std::vector<table_feature> rest;
+    uint64_t version = 0;  // of the event's features
+    size_t columns = 0;    // that the block had then
+  };
+
+  const resolved_line& resolve(event& of, size_t line, bool admits);
+  void resolve_anew(const keyed_features& features, bool admits, resolved_line& line);
+
+  // The row of a line in the block.
+  void fill_row(const resolved_line& line);
+  void forget_lines() { _lines.clear(); }
+
+  // What comes before a step: the means and deviations learn from the event, and the chosen line is at hand.
+  void see(event& of, size_t chosen);
   void take_step(const event& of, size_t line, size_t slot, float outcome);
   newton_knowledge knowledge() const { return {_block, _rest.knowledge()}; }
   void take_over(newton_knowledge&& known);
@@ -66,6 +86,8 @@ private:
   uint64_t _arithmetic = 1;
   std::optional<newton_knowledge> _base;  // of a difference
   bool _shows_weights = false;
+  std::vector<resolved_line> _lines;  // of the event at hand, as far as it keeps its features
+  resolved_line _unkept;
   column_row _row;  // kept from event to event, as are the next two
   row_moments _rows;
   std::vector<double> _standardised;

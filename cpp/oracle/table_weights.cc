@@ -15,6 +15,13 @@ enum number
 };
 }  // namespace
 
+double score_of_rest(const std::vector<table_feature>& features, const weight_table& table, size_t slot)
+{
+  double sum = 0.;
+  for (const auto& feature : features) { sum += double{feature.value} * double{*table.at(feature.key, slot)}; }
+  return sum;
+}
+
 // Each stays where it is first. The columns of the block add up by themselves.
 void table_weights::sum_repeated()
 {
@@ -25,7 +32,7 @@ void table_weights::sum_repeated()
   size_t kept = 0;
   for (size_t i = 0; i < _features.size(); ++i)
   {
-    const feature next = _features[i];
+    const table_feature next = _features[i];
     size_t at = ((next.key * SPREAD) >> 32) & (room - 1);
     while (_places[at] != 0 && _features[_places[at] - 1].key != next.key) { at = (at + 1) & (room - 1); }
     if (_places[at] == 0)
@@ -38,13 +45,6 @@ void table_weights::sum_repeated()
     value = to_float(double{value} + next.value);
   }
   _features.resize(kept);
-}
-
-double table_weights::score(size_t slot) const
-{
-  double sum = 0.;
-  for (const auto& feature : _features) { sum += double{feature.value} * double{*_table.at(feature.key, slot)}; }
-  return sum;
 }
 
 double table_weights::variance(size_t slot)

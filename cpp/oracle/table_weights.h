@@ -26,6 +26,15 @@ struct weight_table
   float* at(uint64_t key, size_t slot) const { return numbers + (((key << shift) + slot * slots_apart) & mask); }
 };
 
+struct table_feature
+{
+  uint64_t key;
+  float value;
+};
+
+// What features add to the score of a slot.
+double score_of_rest(const std::vector<table_feature>& features, const weight_table& table, size_t slot);
+
 class table_weights
 {
 public:
@@ -34,21 +43,16 @@ public:
 
   weight_table table() const { return _find_table(); }
 
-  // The features of a line. Those with the same key are one, with the sum of their values, if `sums_repeated`; until
-  // version 0.3 they were two.
-  void start()
+  // The features of a line that is to be learned. Those with the same key are one, with the sum of their values, if
+  // `sums_repeated`; until version 0.3 they were two.
+  void start(const std::vector<table_feature>& features, bool sums_repeated)
   {
-    _features.clear();
     _table = _find_table();
-  }
-  void add(uint64_t key, float value) { _features.push_back({key, value}); }
-  void end(bool sums_repeated)
-  {
+    _features = features;
     if (sums_repeated && _features.size() > 1) { sum_repeated(); }
   }
-  bool empty() const { return _features.empty(); }
 
-  double score(size_t slot) const;
+  double score(size_t slot) const { return score_of_rest(_features, _table, slot); }
 
   // A step in two halves, as newton_step. The evidence of events before counts `share` of what it did.
   double variance(size_t slot);
@@ -65,17 +69,12 @@ public:
   void take_over(const rest_weights& known);
 
 private:
-  struct feature
-  {
-    uint64_t key;
-    float value;
-  };
   void sum_repeated();
 
   std::function<weight_table()> _find_table;
   weight_table _table;
   std::optional<size_t> _count = 0;
-  std::vector<feature> _features;
+  std::vector<table_feature> _features;
   std::vector<size_t> _places;  // where in _features a key is, plus one, by its hash
 };
 }  // namespace vw_fastcb
