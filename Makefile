@@ -28,10 +28,11 @@ test: $(VENV)/.compiled lint  ## the checks and the whole test suite
 test-all: $(VENV)/.compiled $(VENV)/.installed-all lint  ## the same with the tests that take minutes
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
-lint: $(VENV)/.installed-dev  ## ruff, mypy and clang-format
+lint: $(VENV)/.installed-dev  ## ruff, mypy, clang-format, and that long code says why it is long
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/lint/long_code.py
 	$(BIN)/clang-format --dry-run --Werror $$(find cpp tests/cpp -name '*.h' -o -name '*.cc')
 
 format: $(VENV)/.installed-dev  ## write the code as the checks want it
