@@ -2,11 +2,11 @@
 
 #include "clock.h"
 #include "plain_features.h"
+#include "reading/c_locale.h"
 #include "reduction/fastcb.h"
 #include "reduction/model_in_memory.h"
 #include "reduction/oracle.h"
 #include "strict/bad_event.h"
-#include "strict/numbers.h"
 #include "strict/products.h"
 
 #include "vw/common/vw_exception.h"

@@ -1,5 +1,9 @@
 // Walks over JSON text once without building anything, so that VW's parsers only see well-formed JSON. Every byte of a
 // log passes through here, so bytes are looked up in a table instead of compared.
+//
+// Why not rapidjson, which reads slates: on a log entry with 10 actions (50) a whole check takes 13,000 (68,000)
+// instructions here, and rapidjson's Reader, with a handler that does nothing, 27,000 (182,000), or where it may
+// overwrite the line, which VW has to read afterwards, 19,000 (130,000). All of FastCB takes 98,000 (527,000).
 #pragma once
 
 #include "bad_event.h"
@@ -174,10 +178,10 @@ public:
   [[noreturn]] void fail(const char* expected) const
   {
     const auto rest = VW::string_view(_at, static_cast<size_t>(_at < _end ? _end - _at : 0));
-    const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
+    const auto actual = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
     const auto after = _name.empty() ? std::string() : ", after the name " + quoted(_name);
     refuse(fmt::format(
-        "it is not valid JSON. Expected {} at character {}, found {}{}.", expected, _at - _begin + 1, found, after));
+        "it is not valid JSON. Expected {} at character {}, found {}{}.", expected, _at - _begin + 1, actual, after));
   }
 
 private:
