@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CPP = ROOT / "cpp"
+ENGINE_OF_BAKEOFF = ROOT / "benchmarks" / "bakeoff" / "engine"
 LIBRARIES = {"vw": "VW", "fmt": "fmt", "rapidjson": "rapidjson", "pybind11": "pybind11"}
 
 
@@ -31,7 +32,7 @@ def included(text: str, folder: Path) -> set[str]:
     return sources
 
 
-FILES = sorted(path for path in CPP.rglob("*") if path.suffix in {".h", ".cc"})
+FILES = sorted(path for root in (CPP, ENGINE_OF_BAKEOFF) for path in root.rglob("*") if path.suffix in {".h", ".cc"})
 
 
 def test_every_folder_has_a_row_and_every_row_a_folder():
