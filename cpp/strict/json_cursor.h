@@ -115,23 +115,26 @@ public:
 
   key string()
   {
-    const char* const start = ++_at;
+    const char* const start = _at + 1;
+    const char* at = start;  // not the member, which would be written back for every byte
     bool has_escapes = false;
     for (;;)
     {
-      while (is(TEXT)) { ++_at; }
-      if (*_at == '"') { break; }
-      if (*_at != '\\') { fail("a closing quote"); }
+      while (is(TEXT, at)) { ++at; }
+      if (*at == '"') { break; }
+      _at = at;
+      if (*at != '\\') { fail("a closing quote"); }
       has_escapes = true;
-      ++_at;  // an escaped character may be a quote, but not the end of the text
-      if (std::strchr("\"\\/bfnrtu", *_at) == nullptr || *_at == '\0') { fail("one of \"\\/bfnrtu after a backslash"); }
-      if (std::strncmp(_at, "u0000", 5) == 0)
+      at = ++_at;  // an escaped character may be a quote, but not the end of the text
+      if (std::strchr("\"\\/bfnrtu", *at) == nullptr || *at == '\0') { fail("one of \"\\/bfnrtu after a backslash"); }
+      if (std::strncmp(at, "u0000", 5) == 0)
       {
         refuse("a name or a text contains a zero character, \\u0000, and VW reads nothing after it. Remove it.");
       }
-      ++_at;
+      ++at;
     }
-    return {{start, static_cast<size_t>(_at++ - start)}, has_escapes};
+    _at = at + 1;
+    return {{start, static_cast<size_t>(at - start)}, has_escapes};
   }
 
   bool at_number() { return peek() == '-' || is(DIGIT); }
@@ -235,9 +238,11 @@ private:
   void digits()
   {
     if (!is(DIGIT)) { fail("a number"); }
+    const char* at = _at;
     do {
-      ++_at;
-    } while (is(DIGIT));
+      ++at;
+    } while (is(DIGIT, at));
+    _at = at;
   }
 
   const char* const _begin;

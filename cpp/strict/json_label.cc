@@ -25,16 +25,16 @@ void check_ids(const labelled_event& event)
         "a has {} entries and p has {}. Give one probability per action.", ids.size(), event.probabilities.size));
   }
   if (event.num_actions == 0) { return; }
-  std::vector<bool> seen(event.num_actions, false);
+  std::vector<uint8_t> seen(event.num_actions, 0);
   for (const auto id : ids)
   {
-    if (id < 1 || id > event.num_actions || seen[id - 1])
+    if (id < 1 || id > event.num_actions || seen[id - 1] != 0)
     {
       refuse(
           fmt::format("a contains the action {}. List each of the {} actions of _multi at most once, numbered from 1.",
               id, event.num_actions));
     }
-    seen[id - 1] = true;
+    seen[id - 1] = 1;
   }
 }
 }  // namespace

@@ -71,7 +71,7 @@ uint32_t whole_number(VW::string_view text, VW::string_view key)
 std::vector<uint32_t> whole_numbers(json_cursor& at, VW::string_view key)
 {
   std::vector<uint32_t> numbers;
-  numbers.reserve(32);  // enough for most events
+  numbers.reserve(64);  // enough for most events
   for_each_number(at, key, [&](VW::string_view text) { numbers.push_back(whole_number(text, key)); });
   return numbers;
 }
