@@ -209,8 +209,8 @@ public:
   {
     refill(_ec, data.features, row);
     _oracle.score_slots(_ec, _logits);
-    const auto best =
-        std::min_element(_logits.begin(), _logits.end(), [this](float one, float other) { return _oracle.better(one, other); });
+    const auto best = std::min_element(
+        _logits.begin(), _logits.end(), [this](float one, float other) { return _oracle.better(one, other); });
     for (size_t a = 0; a < _costs.size(); ++a) { _costs[a] = cost(data, row, static_cast<uint32_t>(a)); }
     _oracle.learn_every_slot(_ec, _costs);
     advance_clock(_all, 1.f);
