@@ -35,7 +35,7 @@ patch_vw(core/src/reduction_stack.cc "${place}"
   "${place}  reductions.push_back(VW::reductions::cb_explore_adf_fastcb_setup);
   reductions.push_back(VW::reductions::cb_explore_fastcb_setup);\n")
 set(place "#include \"vw/core/reduction_stack.h\"\n")
-patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}#include \"strict/stage.h\"\n")
+patch_vw(core/src/reduction_stack.cc "${place}" "${place}${include_fastcb}#include \"reading/stage.h\"\n")
 
 # The checks of whole events, above everything.
 set(place "  reductions.push_back(VW::reductions::count_label_setup);\n")
@@ -179,5 +179,5 @@ patch_vw(pylibvw.cc "  VW::parsers::text::read_line(*all, ec, str);
   VW::setup_example(*all, ec);
   return owned;\n")
 set(place "#include \"vw/core/reductions/gd.h\"\n")
-patch_vw(pylibvw.cc "${place}" "${place}#include \"cli/running_parser.h\"\n#include \"strict/event_reader.h\"\n")
+patch_vw(pylibvw.cc "${place}" "${place}#include \"cli/running_parser.h\"\n#include \"reading/event_reader.h\"\n")
 list(REMOVE_ITEM VW_PATCHED_SOURCES "${VW_PYLIBVW_SOURCE}")

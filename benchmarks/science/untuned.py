@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vw_fastcb import _engine
+from vw_fastcb._bakeoff import multiclass_pass
 from vw_fastcb.bakeoff.analysis import half_of
 from vw_fastcb.bakeoff.analysis.comparison import verdict
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset
@@ -73,9 +73,9 @@ def mean_loss(data: Playable, flags: str, orders: int) -> float:
     where = layout(data.info.columns, data.info.classes, copies=False)
     size = ["--cb_explore", str(data.info.classes), "--bit_precision", str(where.bits)]
     words = [*size, "--fastcb", "--quiet", "--no_stdin", *flags.split()]
-    features = (*data.features, where.names)
+    features, labels = (*data.features, where.names), data.dataset.labels
     losses = [
-        _engine.multiclass_pass(words, features, data.labels, order_of_rows(data.info.rows, 0, -k), data.info.classes)
+        multiclass_pass(words, features, labels, order_of_rows(data.info.rows, 0, -k), data.info.classes)
         for k in range(orders)
     ]
     return float(np.mean([one.mean() for one in losses]))

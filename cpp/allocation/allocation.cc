@@ -44,14 +44,14 @@ doubles exp_of_negative(doubles x)
 void sigmoids_of_lanes(const float* logits, double* probabilities)
 {
   using floats = float __attribute__((vector_size(LANES * sizeof(float))));
-  floats given;
-  std::memcpy(&given, logits, sizeof(given));
-  const doubles x = __builtin_convertvector(given, doubles);
-  const doubles one = doubles{} + 1.;
+  floats singles;
+  std::memcpy(&singles, logits, sizeof(singles));
+  const doubles x = __builtin_convertvector(singles, doubles);
+  const doubles ones = doubles{} + 1.;
   const doubles lowest = doubles{} - 700.;
   const doubles negative = x < 0. ? x : -x;
   const doubles e = exp_of_negative(negative < lowest ? lowest : negative);
-  const doubles result = (x < 0. ? e : one) / (one + e);
+  const doubles result = (x < 0. ? e : ones) / (ones + e);
   std::memcpy(probabilities, &result, sizeof(result));
 }
 

@@ -7,7 +7,6 @@ namespace vw_fastcb
 {
 void register_errors();
 void register_allocation(pybind11::module_& module);
-void register_bakeoff(pybind11::module_& module);
 void register_cli(pybind11::module_& module);
 void register_examples(pybind11::module_& module);
 void register_json(pybind11::module_& module);

@@ -1,6 +1,6 @@
 #include "cli/run.h"
+#include "reading/c_locale.h"
 #include "register.h"
-#include "strict/numbers.h"
 
 #include <pybind11/stl.h>
 

@@ -1,5 +1,5 @@
+#include "reading/event_reader.h"
 #include "register.h"
-#include "strict/event_reader.h"
 
 #include "vw/core/example.h"
 #include "vw/core/global_data.h"

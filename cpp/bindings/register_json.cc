@@ -53,6 +53,35 @@ void write_int(std::string& out, PyObject* number)
   else { out += py::str(py::handle(number)).cast<std::string>(); }
 }
 
+void write_value(std::string& out, PyObject* value, int depth);
+
+void write_dict(std::string& out, PyObject* members, int depth)
+{
+  char before = '{';
+  PyObject* name = nullptr;
+  PyObject* member = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(members, &at, &name, &member) != 0; before = ',')
+  {
+    if (!PyUnicode_Check(name)) { throw py::type_error("a name is not text; JSON has no other names."); }
+    out += before;
+    write_text(out, name);
+    out += ':';
+    write_value(out, member, depth + 1);
+  }
+  out += before == '{' ? "{}" : "}";
+}
+
+void write_sequence(std::string& out, PyObject* entries, int depth)
+{
+  char before = '[';
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(entries); ++i, before = ',')
+  {
+    out += before;
+    write_value(out, PySequence_Fast_GET_ITEM(entries, i), depth + 1);
+  }
+  out += before == '[' ? "[]" : "]";
+}
+
 void write_value(std::string& out, PyObject* value, int depth)
 {
   if (depth > DEEPEST) { throw py::value_error("values are nested too deeply for JSON."); }
@@ -61,31 +90,8 @@ void write_value(std::string& out, PyObject* value, int depth)
   else if (value == Py_None) { out += "null"; }
   else if (PyBool_Check(value)) { out += value == Py_True ? "true" : "false"; }
   else if (PyLong_Check(value)) { write_int(out, value); }
-  else if (PyDict_Check(value))
-  {
-    char before = '{';
-    PyObject* name = nullptr;
-    PyObject* member = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &name, &member) != 0; before = ',')
-    {
-      if (!PyUnicode_Check(name)) { throw py::type_error("a name is not text; JSON has no other names."); }
-      out += before;
-      write_text(out, name);
-      out += ':';
-      write_value(out, member, depth + 1);
-    }
-    out += before == '{' ? "{}" : "}";
-  }
-  else if (PyList_Check(value) || PyTuple_Check(value))
-  {
-    char before = '[';
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i, before = ',')
-    {
-      out += before;
-      write_value(out, PySequence_Fast_GET_ITEM(value, i), depth + 1);
-    }
-    out += before == '[' ? "[]" : "]";
-  }
+  else if (PyDict_Check(value)) { write_dict(out, value, depth); }
+  else if (PyList_Check(value) || PyTuple_Check(value)) { write_sequence(out, value, depth); }
   else { throw py::type_error(std::string("JSON has no values of the type ") + Py_TYPE(value)->tp_name + "."); }
 }
 

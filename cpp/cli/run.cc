@@ -1,10 +1,10 @@
 #include "run.h"
 
+#include "reading/event_reader.h"
+#include "reduction/checked_writer.h"
 #include "reduction/model_file.h"
 #include "running_parser.h"
 #include "strict/bad_event.h"
-#include "strict/checked_writer.h"
-#include "strict/event_reader.h"
 #include "strict/vw_messages.h"
 
 #include "vw/common/vw_exception.h"

@@ -1,7 +1,7 @@
 // VW's parser thread, ended safely when an exception is thrown.
 #pragma once
 
-#include "strict/event_reader.h"
+#include "reading/event_reader.h"
 
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"

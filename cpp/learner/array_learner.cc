@@ -1,10 +1,10 @@
 #include "array_learner.h"
 
 #include "clock.h"
+#include "reading/c_locale.h"
 #include "reduction/explorer.h"
 #include "reduction/model_in_memory.h"
 #include "strict/bad_event.h"
-#include "strict/numbers.h"
 #include "strict/products.h"
 
 #include "vw/common/vw_exception.h"

@@ -5,6 +5,7 @@
 #include "newton_weights.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace vw_fastcb
@@ -32,24 +33,37 @@ public:
     _is_present.resize(padded(columns), 0);
   }
 
-  // A column's values add up.
-  void add(size_t column, double value)
+  // A column's values add up. Returns whether this is its first.
+  bool add(size_t column, double value)
   {
-    if (_is_present[column] == 0)
+    const bool is_first = _is_present[column] == 0;
+    if (is_first)
     {
       _is_present[column] = 1;
-      _present.push_back(column);
+      _present.push_back(static_cast<uint32_t>(column));
     }
     _values[column] += value;
+    return is_first;
   }
 
-  const std::vector<size_t>& present() const { return _present; }
+  // All values of a row, in columns that differ from each other: values[places[i]] in columns[i].
+  void set(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& places, const float* values)
+  {
+    _present = columns;
+    for (size_t i = 0; i < columns.size(); ++i)
+    {
+      _is_present[columns[i]] = 1;
+      _values[columns[i]] = double{values[places[i]]};
+    }
+  }
+
+  const std::vector<uint32_t>& present() const { return _present; }
   const double* values() const { return _values.data(); }  // of all columns, padded
 
 private:
   std::vector<double> _values;
   std::vector<char> _is_present;
-  std::vector<size_t> _present;
+  std::vector<uint32_t> _present;
 };
 
 // The means and squares of some rows, at the cost of the values that are present.

@@ -21,8 +21,9 @@ struct keyed_features
   const uint64_t* keys;
   const float* values;
   size_t count;
-  uint64_t version;  // features of the same version are the same, whatever event they are of
-  bool is_kept;      // until the event is another one
+  uint64_t version;       // features of the same version are the same, whatever event they are of
+  uint64_t keys_version;  // and so are keys: often values alone differ from event to event
+  bool is_kept;           // until the event is another one
 };
 
 // How places in a VW example become keys.
@@ -82,11 +83,6 @@ protected:
     std::vector<float> values;
     size_t products = 0;
 
-    void clear()
-    {
-      keys.clear();
-      values.clear();
-    }
   };
   // The features of a line of which VW sees more than spans and pairs.
   virtual void read_as_vw_does(size_t line, feature_list& read) = 0;
@@ -97,12 +93,19 @@ protected:
   feature_spans _shared;
 
 private:
+  enum class likeness
+  {
+    different,
+    same_keys,
+    same
+  };
+
   // The features of spans, to recognise them.
   class span_copy
   {
   public:
-    // Whether these are the same as the last ones; the copy is then of these.
-    bool take(const feature_spans& spans);
+    // Takes a copy of these, and tells how far they are the same as the last ones.
+    likeness take(const feature_spans& spans);
 
   private:
     struct part
@@ -118,15 +121,16 @@ private:
   {
     feature_list read;
     span_copy own;
-    uint64_t version = 0;  // of what was read; 0 for nothing
-    uint64_t begun = 0;    // the event that it was last asked for
-    uint64_t common_version = 0;
+    uint64_t version = 0;       // of what was read; 0 for nothing
+    uint64_t keys_version = 0;
+    uint64_t common = 0;        // what all lines had in common then
+    uint64_t common_keys = 0;
+    uint64_t begun = 0;         // the event that it was last asked for
   };
 
   void refresh(size_t line, kept_line& kept);
   void note_common();
-  void read_plain(const feature_spans& own, feature_list& read) const;
-  size_t add_products(const feature_spans& own, feature_list& read) const;
+  void read_plain(const feature_spans& own, bool keys_are_known, feature_list& read) const;
 
   size_t _actions = 0;
   bool _has_slots = false;
@@ -137,7 +141,8 @@ private:
   uint64_t _begun = 0;  // events so far
   uint64_t _versions;   // the last one
   // What all lines have in common, and which of them it is.
-  uint64_t _common_version = 0;
+  uint64_t _common = 1;
+  uint64_t _common_keys = 1;
   uint64_t _common_begun = 0;
   span_copy _common_shared;
   interaction_list _common_interactions;

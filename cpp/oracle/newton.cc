@@ -46,10 +46,9 @@ newton::newton(std::function<weight_table()> table, size_t capacity, double memo
 {
 }
 
-const newton::resolved_line& newton::resolve(event& of, size_t line, bool admits)
+const newton::resolved_line& newton::resolve(const keyed_features& features, size_t line, bool admits)
 {
   hide_weights();
-  const auto features = of.features(line);
   if (!features.is_kept)
   {
     resolve_anew(features, admits, _unkept);
@@ -58,57 +57,83 @@ const newton::resolved_line& newton::resolve(event& of, size_t line, bool admits
   if (line >= _lines.size()) { _lines.resize(line + 1); }
   auto& known = _lines[line];
   // A feature outside the block stays there once the block is full.
-  const bool can_admit = admits && !known.rest.empty() && !_block.is_full();
-  const bool has_moved = !known.rest.empty() && known.columns != _block.columns();
-  if (known.version != features.version || can_admit || has_moved) { resolve_anew(features, admits, known); }
+  const bool can_admit = admits && !_block.is_full();
+  const bool may_have_moved = !known.in_rest.empty() && (can_admit || known.block_columns != _block.columns());
+  if (known.keys_version != features.keys_version || may_have_moved) { resolve_anew(features, admits, known); }
   return known;
 }
 
 void newton::resolve_anew(const keyed_features& features, bool admits, resolved_line& line)
 {
   const auto constant = _rest.table().constant_key;
-  line.block.clear();
-  line.rest.clear();
-  for (size_t i = 0; i < features.count; ++i)
+  line.in_block.clear();
+  line.columns.clear();
+  line.in_rest.clear();
+  for (uint32_t i = 0; i < features.count; ++i)
   {
     const auto key = features.keys[i];
     auto column = key == constant ? 0 : _block.column_of(key);
     if (column == newton_block::NOT_HERE && admits) { column = _block.admit(key); }
-    if (column == newton_block::NOT_HERE) { line.rest.push_back({key, features.values[i]}); }
-    else { line.block.push_back({column, features.values[i]}); }
+    if (column == newton_block::NOT_HERE)
+    {
+      line.in_rest.push_back(i);
+      continue;
+    }
+    line.in_block.push_back(i);
+    line.columns.push_back(static_cast<uint32_t>(column));
   }
   _block.count_columns();
-  line.version = features.version;
-  line.columns = _block.columns();
+  _row.start(_block.columns());
+  line.is_distinct = true;
+  for (const auto column : line.columns) { line.is_distinct = _row.add(column, 0.) && line.is_distinct; }
+  line.keys_version = features.keys_version;
+  line.block_columns = _block.columns();
 }
 
-void newton::fill_row(const resolved_line& line)
+void newton::fill_row(const keyed_features& features, const resolved_line& line)
 {
   _row.start(_block.columns());
-  for (const auto& feature : line.block) { _row.add(feature.column, double{feature.value}); }
+  if (line.is_distinct)
+  {
+    _row.set(line.columns, line.in_block, features.values);
+    return;
+  }
+  for (size_t i = 0; i < line.columns.size(); ++i)
+  {
+    _row.add(line.columns[i], double{features.values[line.in_block[i]]});
+  }
+}
+
+double newton::score_of_rest(const keyed_features& features, const resolved_line& line, size_t slot) const
+{
+  if (line.in_rest.empty()) { return 0.; }
+  const auto table = _rest.table();
+  double sum = 0.;
+  for (const auto i : line.in_rest) { sum += double{features.values[i]} * double{*table.at(features.keys[i], slot)}; }
+  return sum;
 }
 
 void newton::score(event& of, std::vector<float>& logits)
 {
   if (!of.has_slots())
   {
-    const auto table = _rest.table();
     for (size_t a = 0; a < logits.size(); ++a)
     {
-      const auto& line = resolve(of, a, /*admits=*/false);
-      fill_row(line);
-      logits[a] = to_float(of.initial(a) + _block.score(0, _row) + score_of_rest(line.rest, table, 0));
+      const auto features = of.features(a);
+      const auto& line = resolve(features, a, /*admits=*/false);
+      fill_row(features, line);
+      logits[a] = to_float(of.initial(a) + _block.score(0, _row) + score_of_rest(features, line, 0));
     }
     return;
   }
-  const auto& line = resolve(of, 0, /*admits=*/false);
-  fill_row(line);
+  const auto features = of.features(0);
+  const auto& line = resolve(features, 0, /*admits=*/false);
+  fill_row(features, line);
   _block.standardise(_row, _standardised);
-  const auto table = _rest.table();
   const double initial = of.initial(0);
   for (size_t slot = 0; slot < logits.size(); ++slot)
   {
-    logits[slot] = to_float(initial + _block.score(slot, _standardised) + score_of_rest(line.rest, table, slot));
+    logits[slot] = to_float(initial + _block.score(slot, _standardised) + score_of_rest(features, line, slot));
   }
 }
 
@@ -132,13 +157,15 @@ void newton::see(event& of, size_t chosen)
   {
     for (size_t a = 0; a < of.actions(); ++a)
     {
-      fill_row(resolve(of, a, /*admits=*/true));
+      const auto features = of.features(a);
+      fill_row(features, resolve(features, a, /*admits=*/true));
       _rows.add(_row);
     }
   }
-  const auto& line = resolve(of, chosen, /*admits=*/true);
-  fill_row(line);
-  _rest.start(line.rest, /*sums_repeated=*/_arithmetic > 0);
+  const auto features = of.features(chosen);
+  const auto& line = resolve(features, chosen, /*admits=*/true);
+  fill_row(features, line);
+  _rest.start(features, line.in_rest, /*sums_repeated=*/_arithmetic > 0);
   if (of.has_slots()) { _block.see(_row, weight); }
   else { _block.see(_rows.take(_block.columns()), weight); }
   _block.standardise(_row, _standardised);

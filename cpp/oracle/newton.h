@@ -53,25 +53,24 @@ public:
   void hide_weights() override;
 
 private:
-  // The features of a line by where their weights are.
+  // Where the weights of a line's features are: at which place among them those of the block, and which column each
+  // has, and those of the rest.
   struct resolved_line
   {
-    struct in_block
-    {
-      size_t column;
-      float value;
-    };
-    std::vector<in_block> block;
-    std::vector<table_feature> rest;
-    uint64_t version = 0;  // of the event's features
-    size_t columns = 0;    // that the block had then
+    std::vector<uint32_t> in_block;
+    std::vector<uint32_t> columns;
+    std::vector<uint32_t> in_rest;
+    bool is_distinct = false;   // no two features have the same column
+    uint64_t keys_version = 0;  // of the event's features
+    size_t block_columns = 0;   // that there were then
   };
 
-  const resolved_line& resolve(event& of, size_t line, bool admits);
+  const resolved_line& resolve(const keyed_features& features, size_t line, bool admits);
   void resolve_anew(const keyed_features& features, bool admits, resolved_line& line);
 
   // The row of a line in the block.
-  void fill_row(const resolved_line& line);
+  void fill_row(const keyed_features& features, const resolved_line& line);
+  double score_of_rest(const keyed_features& features, const resolved_line& line, size_t slot) const;
   void forget_lines() { _lines.clear(); }
 
   // What comes before a step: the means and deviations learn from the event, and the chosen line is at hand.

@@ -15,10 +15,18 @@ enum number
 };
 }  // namespace
 
-double score_of_rest(const std::vector<table_feature>& features, const weight_table& table, size_t slot)
+void table_weights::start(const keyed_features& features, const std::vector<uint32_t>& places, bool sums_repeated)
+{
+  _table = _find_table();
+  _features.clear();
+  for (const auto i : places) { _features.push_back({features.keys[i], features.values[i]}); }
+  if (sums_repeated && _features.size() > 1) { sum_repeated(); }
+}
+
+double table_weights::score(size_t slot) const
 {
   double sum = 0.;
-  for (const auto& feature : features) { sum += double{feature.value} * double{*table.at(feature.key, slot)}; }
+  for (const auto& feature : _features) { sum += double{feature.value} * double{*_table.at(feature.key, slot)}; }
   return sum;
 }
 
@@ -32,7 +40,7 @@ void table_weights::sum_repeated()
   size_t kept = 0;
   for (size_t i = 0; i < _features.size(); ++i)
   {
-    const table_feature next = _features[i];
+    const feature next = _features[i];
     size_t at = ((next.key * SPREAD) >> 32) & (room - 1);
     while (_places[at] != 0 && _features[_places[at] - 1].key != next.key) { at = (at + 1) & (room - 1); }
     if (_places[at] == 0)

@@ -3,6 +3,7 @@
 // the evidence for it, and the largest value. VW saves and prints them as gd's.
 #pragma once
 
+#include "event.h"
 #include "newton_knowledge.h"
 
 #include <cstddef>
@@ -26,15 +27,6 @@ struct weight_table
   float* at(uint64_t key, size_t slot) const { return numbers + (((key << shift) + slot * slots_apart) & mask); }
 };
 
-struct table_feature
-{
-  uint64_t key;
-  float value;
-};
-
-// What features add to the score of a slot.
-double score_of_rest(const std::vector<table_feature>& features, const weight_table& table, size_t slot);
-
 class table_weights
 {
 public:
@@ -43,16 +35,11 @@ public:
 
   weight_table table() const { return _find_table(); }
 
-  // The features of a line that is to be learned. Those with the same key are one, with the sum of their values, if
-  // `sums_repeated`; until version 0.3 they were two.
-  void start(const std::vector<table_feature>& features, bool sums_repeated)
-  {
-    _table = _find_table();
-    _features = features;
-    if (sums_repeated && _features.size() > 1) { sum_repeated(); }
-  }
+  // The features of a line that is to be learned: some of those of an event. Those with the same key are one, with the
+  // sum of their values, if `sums_repeated`; until version 0.3 they were two.
+  void start(const keyed_features& features, const std::vector<uint32_t>& places, bool sums_repeated);
 
-  double score(size_t slot) const { return score_of_rest(_features, _table, slot); }
+  double score(size_t slot) const;
 
   // A step in two halves, as newton_step. The evidence of events before counts `share` of what it did.
   double variance(size_t slot);
@@ -69,12 +56,17 @@ public:
   void take_over(const rest_weights& known);
 
 private:
+  struct feature
+  {
+    uint64_t key;
+    float value;
+  };
   void sum_repeated();
 
   std::function<weight_table()> _find_table;
   weight_table _table;
   std::optional<size_t> _count = 0;
-  std::vector<table_feature> _features;
+  std::vector<feature> _features;
   std::vector<size_t> _places;  // where in _features a key is, plus one, by its hash
 };
 }  // namespace vw_fastcb

@@ -118,6 +118,8 @@ void vw_event::read_as_vw_does(size_t line, feature_list& read)
 {
   const whole_line whole(*this, line);
   auto& ec = whole.example;
+  read.keys.clear();
+  read.values.clear();
   indexed_features features{read.keys, read.values};
   with_interactions(ec,
       [&]

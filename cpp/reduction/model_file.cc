@@ -1,6 +1,6 @@
 #include "model_file.h"
 
-#include "strict/checked_writer.h"
+#include "checked_writer.h"
 
 #include "vw/common/vw_exception.h"
 

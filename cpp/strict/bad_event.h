@@ -4,7 +4,6 @@
 #include "vw/common/string_view.h"
 #include "vw/common/vw_exception.h"
 
-#include <exception>
 #include <string>
 
 namespace vw_fastcb
@@ -18,9 +17,6 @@ public:
 
 // Throws a bad_event that says what the problem is and what to do about it.
 [[noreturn]] void refuse(const std::string& problem);
-
-// Turns an exception from VW's parsers into the text of a bad_event.
-std::string as_problem(const std::exception& thrown);
 
 // The start of what the user wrote, in quotes: on one line, and never cut inside a UTF-8 character.
 std::string quoted(VW::string_view text, size_t most_shown = 60);

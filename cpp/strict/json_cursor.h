@@ -1,5 +1,9 @@
 // Walks over JSON text once without building anything, so that VW's parsers only see well-formed JSON. Every byte of a
 // log passes through here, so bytes are looked up in a table instead of compared.
+//
+// Why not rapidjson, which reads slates: on a log entry with 10 actions (50) a whole check takes 13,000 (68,000)
+// instructions here, and rapidjson's Reader, with a handler that does nothing, 27,000 (182,000), or where it may
+// overwrite the line, which VW has to read afterwards, 19,000 (130,000). All of FastCB takes 98,000 (527,000).
 #pragma once
 
 #include "bad_event.h"
@@ -111,23 +115,26 @@ public:
 
   key string()
   {
-    const char* const start = ++_at;
+    const char* const start = _at + 1;
+    const char* at = start;  // not the member, which would be written back for every byte
     bool has_escapes = false;
     for (;;)
     {
-      while (is(TEXT)) { ++_at; }
-      if (*_at == '"') { break; }
-      if (*_at != '\\') { fail("a closing quote"); }
+      while (is(TEXT, at)) { ++at; }
+      if (*at == '"') { break; }
+      _at = at;
+      if (*at != '\\') { fail("a closing quote"); }
       has_escapes = true;
-      ++_at;  // an escaped character may be a quote, but not the end of the text
-      if (std::strchr("\"\\/bfnrtu", *_at) == nullptr || *_at == '\0') { fail("one of \"\\/bfnrtu after a backslash"); }
-      if (std::strncmp(_at, "u0000", 5) == 0)
+      at = ++_at;  // an escaped character may be a quote, but not the end of the text
+      if (std::strchr("\"\\/bfnrtu", *at) == nullptr || *at == '\0') { fail("one of \"\\/bfnrtu after a backslash"); }
+      if (std::strncmp(at, "u0000", 5) == 0)
       {
         refuse("a name or a text contains a zero character, \\u0000, and VW reads nothing after it. Remove it.");
       }
-      ++_at;
+      ++at;
     }
-    return {{start, static_cast<size_t>(_at++ - start)}, has_escapes};
+    _at = at + 1;
+    return {{start, static_cast<size_t>(at - start)}, has_escapes};
   }
 
   bool at_number() { return peek() == '-' || is(DIGIT); }
@@ -174,10 +181,10 @@ public:
   [[noreturn]] void fail(const char* expected) const
   {
     const auto rest = VW::string_view(_at, static_cast<size_t>(_at < _end ? _end - _at : 0));
-    const auto found = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
+    const auto actual = rest.empty() ? std::string("the end of the line") : quoted(rest, 20);
     const auto after = _name.empty() ? std::string() : ", after the name " + quoted(_name);
     refuse(fmt::format(
-        "it is not valid JSON. Expected {} at character {}, found {}{}.", expected, _at - _begin + 1, found, after));
+        "it is not valid JSON. Expected {} at character {}, found {}{}.", expected, _at - _begin + 1, actual, after));
   }
 
 private:
@@ -231,9 +238,11 @@ private:
   void digits()
   {
     if (!is(DIGIT)) { fail("a number"); }
+    const char* at = _at;
     do {
-      ++_at;
-    } while (is(DIGIT));
+      ++at;
+    } while (is(DIGIT, at));
+    _at = at;
   }
 
   const char* const _begin;

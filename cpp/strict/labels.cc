@@ -28,7 +28,7 @@ namespace vw_fastcb
 {
 namespace
 {
-bool says_nothing(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
+bool has_no_cost(const VW::cb_class& entry) { return entry.cost == FLT_MAX; }
 
 constexpr const char* NO_COST =
     "the label has a probability but no cost. Give both, or neither to ask for a prediction.";
@@ -203,8 +203,8 @@ void parse_costs_strictly(VW::polylabel& label, VW::reduction_features& features
   for (const auto word : words)
   {
     VW::tokenize(':', word, tokens, /*allow_empty=*/true);
-    const bool known = names != nullptr || word == SHARED || is_small_number(tokens[0]);
-    if (tokens.size() > 2 || !known || word.back() == ':')
+    const bool is_class = names != nullptr || word == SHARED || is_small_number(tokens[0]);
+    if (tokens.size() > 2 || !is_class || word.back() == ':')
     {
       refuse(fmt::format("the label {} is not of the form class:cost.", quoted(word)));
     }
@@ -231,7 +231,7 @@ void parse_label(VW::polylabel& label, VW::reduction_features&, VW::label_parser
   for (const auto& entry : entries) { label.cb.costs.push_back(entry); }
 }
 
-bool is_shared_mark(const VW::cb_class& entry) { return entry.probability == -1.f && says_nothing(entry); }
+bool is_shared_mark(const VW::cb_class& entry) { return entry.probability == -1.f && has_no_cost(entry); }
 }  // namespace
 
 void check_observation(const VW::cb_class& observed, float weight, const cost_range& range)
@@ -267,7 +267,7 @@ size_t observed_action(const VW::multi_ex& lines, const cost_range& range)
         "0.");
   }
   if (lines.size() == first) { refuse("it has no action. Give it at least one action."); }
-  size_t found = NO_ACTION;
+  size_t chosen = NO_ACTION;
   for (size_t i = first; i < lines.size(); ++i)
   {
     for (const auto& entry : lines[i]->l.cb.costs)
@@ -276,22 +276,22 @@ size_t observed_action(const VW::multi_ex& lines, const cost_range& range)
       {
         refuse("there is a shared line among the actions. Only the first line of an event can be 'shared'.");
       }
-      if (says_nothing(entry))
+      if (has_no_cost(entry))
       {
         if (entry.probability > 0.f) { refuse(NO_COST); }
         continue;
       }
       check_observation(entry, lines[i]->weight, range);
-      if (found != NO_ACTION) { refuse(TWO_LABELS); }
-      found = i - first;
+      if (chosen != NO_ACTION) { refuse(TWO_LABELS); }
+      chosen = i - first;
     }
   }
-  return found;
+  return chosen;
 }
 
 size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& range)
 {
-  size_t found = NO_ACTION;
+  size_t chosen = NO_ACTION;
   for (const auto& entry : ec.l.cb.costs)
   {
     if (entry.action < 1 || entry.action > count)
@@ -299,7 +299,7 @@ size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& 
       refuse(fmt::format(
           "action {} is unknown. The actions of --cb_explore {} are numbered 1 to {}.", entry.action, count, count));
     }
-    if (says_nothing(entry))
+    if (has_no_cost(entry))
     {
       refuse(
           fmt::format("action {} is listed without a cost. FastCB chooses among all {} actions; leave the label "
@@ -307,10 +307,10 @@ size_t observed_action(const VW::example& ec, uint32_t count, const cost_range& 
               entry.action, count));
     }
     check_observation(entry, ec.weight, range);
-    if (found != NO_ACTION) { refuse(TWO_LABELS); }
-    found = entry.action - 1;
+    if (chosen != NO_ACTION) { refuse(TWO_LABELS); }
+    chosen = entry.action - 1;
   }
-  return found;
+  return chosen;
 }
 
 VW::label_parser strict_label_parser(const VW::label_parser& stock, bool fixed_actions)

@@ -8,8 +8,6 @@
 #include <optional>
 #include <string_view>
 
-#include <locale.h>
-
 namespace vw_fastcb
 {
 // The power of ten of a number's first digit that is not 0: 2 of 345, -3 of 0.00678. `text` is a number, and not 0.
@@ -45,23 +43,4 @@ std::optional<Number> number_in(std::string_view text)
   const Number size = power_of_ten(text) > 0 ? std::numeric_limits<Number>::infinity() : Number{0};
   return text[0] == '-' ? -size : size;
 }
-
-// While this lives, the thread reads numbers as in the "C" locale. VW's own parsers fall back on strtof, which stops at
-// a decimal point if the locale of the process has a comma.
-class c_locale
-{
-public:
-  c_locale() : _before(uselocale(plain())) {}
-  ~c_locale() { uselocale(_before); }
-  c_locale(const c_locale&) = delete;
-  c_locale& operator=(const c_locale&) = delete;
-
-private:
-  static locale_t plain()
-  {
-    static const locale_t made = newlocale(LC_ALL_MASK, "C", nullptr);
-    return made;
-  }
-  locale_t _before;
-};
 }  // namespace vw_fastcb

@@ -49,18 +49,18 @@ float largest_values::largest(unsigned char name_space) const
 }
 
 template <typename Terms, typename NameOf>
-bool largest_values::is_finite(const Terms& terms, NameOf name_of) const
+bool largest_values::has_finite_product(const Terms& terms, NameOf name_of) const
 {
   float product = 1.f;
-  bool finite = true;
+  bool so_far = true;
   for (const auto& term : terms)
   {
     const float factor = largest(name_of(term));
     if (factor == NONE) { return true; }  // there is no such product
     product *= factor;
-    finite = finite && std::isfinite(product);  // the next factor may be 0
+    so_far = so_far && std::isfinite(product);  // the next factor may be 0
   }
-  return finite;
+  return so_far;
 }
 
 template <typename Terms, typename NameOf>
@@ -76,12 +76,12 @@ std::vector<float> largest_values::too_large_product(const VW::workspace& all) c
   const auto name_of = [](VW::namespace_index ns) { return ns; };
   for (const auto& terms : all.feature_tweaks_config.interactions)
   {
-    if (!is_finite(terms, name_of)) { return factors(terms, name_of); }
+    if (!has_finite_product(terms, name_of)) { return factors(terms, name_of); }
   }
   const auto name_of_extent = [](const VW::extent_term& term) { return term.first; };
   for (const auto& terms : all.feature_tweaks_config.extent_interactions)
   {
-    if (!is_finite(terms, name_of_extent)) { return factors(terms, name_of_extent); }
+    if (!has_finite_product(terms, name_of_extent)) { return factors(terms, name_of_extent); }
   }
   return {};
 }

@@ -36,7 +36,7 @@ private:
   // The factors of a product that is not finite; none if all are.
   std::vector<float> too_large_product(const VW::workspace& all) const;
   template <typename Terms, typename NameOf>
-  bool is_finite(const Terms& terms, NameOf name_of) const;
+  bool has_finite_product(const Terms& terms, NameOf name_of) const;
   template <typename Terms, typename NameOf>
   std::vector<float> factors(const Terms& terms, NameOf name_of) const;
   float largest(unsigned char name_space) const;

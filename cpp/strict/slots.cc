@@ -25,10 +25,10 @@ template <typename Type>
 void check_order(const std::vector<Type>& types)
 {
   const bool one_shared = std::count(types.begin(), types.end(), Type::SHARED) == 1;
-  const bool known = std::find(types.begin(), types.end(), Type::UNSET) == types.end();
+  const bool all_typed = std::find(types.begin(), types.end(), Type::UNSET) == types.end();
   const auto rank = [](Type type) { return type == Type::SHARED ? 0 : type == Type::ACTION ? 1 : 2; };
   const bool sorted = std::is_sorted(types.begin(), types.end(), [&rank](Type a, Type b) { return rank(a) < rank(b); });
-  if (!one_shared || !known || !sorted || types.back() != Type::SLOT)
+  if (!one_shared || !all_typed || !sorted || types.back() != Type::SLOT)
   {
     refuse("its lines are out of order. Give one shared line, then the actions, then the slots.");
   }

@@ -128,9 +128,9 @@ void check_text_values(VW::string_view features)
   constexpr size_t BLOCK = 32;
   const auto check_block = [features](size_t from)
   {
-    for (auto found = suspects(features.data() + from); found != 0; found &= found - 1)
+    for (auto marks = suspects(features.data() + from); marks != 0; marks &= marks - 1)
     {
-      check_value_near(features, from + static_cast<size_t>(__builtin_ctz(found)));
+      check_value_near(features, from + static_cast<size_t>(__builtin_ctz(marks)));
     }
   };
   if (features.size() > BLOCK + 1)

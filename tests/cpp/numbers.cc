@@ -1,6 +1,8 @@
 // Opens the reader of numbers in cpp/strict to tests/python/test_numbers.py, and C's own beside it.
 #include "strict/numbers.h"
 
+#include "reading/c_locale.h"
+
 #include <cstdlib>
 #include <cstring>
 

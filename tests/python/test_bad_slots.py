@@ -160,6 +160,15 @@ BAD_SLATES_JSON = {
     "unknown action": (slates_log(_outcomes=[GOOD_OUTCOME, {"_a": 1, "_p": 1}]), "action 1 of slot 1 is unknown"),
     "pdrop 1": (slates_log(pdrop=1), "pdrop is missing or has the wrong type. Expected a number in [0, 1)"),
     "not an object": ("hello\n", "Expected an object at character 1, found 'hello'"),
+    "text after it": (slates_log().rstrip() + "}\n", "must not be followed by other values"),
+    "too deep": (slates_log(x=0).replace('"x": 0', '"x": ' + "[" * 10**6 + "]" * 10**6), "more than 100 levels deep"),
+    "too deep an object": (
+        slates_log(x=0).replace('"x": 0', '"x": ' + '{"y":' * 99 + "{}" + "}" * 99),
+        "more than 100",
+    ),
+    "a zero in a name": (slates_log().replace('"U"', '"U\\u0000"'), "contains a zero character"),
+    "a zero in a text": (slates_log(x="a\0b"), "contains a zero character"),
+    "a hidden label": (slates_log().replace('"z"', '"\\u005flabel_cost"'), "VW would ignore its '_label_cost'"),
 }
 
 
@@ -187,6 +196,11 @@ def test_bad_slot_in_a_decision_log(tmp_path, actions, probabilities, message):
     outcomes[1] = {"_label_cost": 0, "_a": actions, "_p": probabilities}
     log = write(tmp_path / "log", [conditional_log(), conditional_log(_outcomes=outcomes)])
     assert message in refused("--ccb_explore_adf", "--fastcb", "--dsjson", "-d", log)
+
+
+def test_a_slate_of_a_hundred_levels_is_learned(tmp_path):
+    deep = slates_log(x=0).replace('"x": 0', '"x": ' + '{"y":' * 98 + "{}" + "}" * 98)
+    ok("--slates", "--fastcb", "--dsjson", "-d", write(tmp_path / "log", [deep]))
 
 
 def test_good_slots_of_a_decision_log_are_learned(tmp_path):

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +80,9 @@ class Bare:
 
 def check_wheel(wheel: Path, version: str) -> None:
     check("manylinux" in wheel.name, f"{wheel.name} is not a manylinux wheel")
+    with zipfile.ZipFile(wheel) as archive:
+        engines = [name for name in archive.namelist() if name.endswith(".so") and "_bakeoff" in name]
+    check(not engines, f"{wheel.name} holds the bake-off's engine, {engines}")
     with tempfile.TemporaryDirectory() as folder:
         bare = Bare(Path(folder))
         bare.run("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel)

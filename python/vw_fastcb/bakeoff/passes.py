@@ -16,10 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vw_fastcb import _engine
 from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, Entry, Shape
 from vw_fastcb.bakeoff.grid import BUILT_IN, NO_STEP, Configuration, number
 from vw_fastcb.bakeoff.store import DatasetInfo, PassResult, pack
+from vw_fastcb.engine.workspace import Workspace
+
+try:
+    from vw_fastcb._bakeoff import multiclass_pass
+except ImportError:  # the product's wheel does not hold it
+    multiclass_pass = None  # type: ignore[assignment]
 
 _CONSTANT = 11650396  # where VW puts its constant feature
 _MOST_BITS = 22  # 64 MB of weights; columns of wider data may then share some, as with hashing
@@ -96,8 +101,12 @@ class Playable:
 
     info: DatasetInfo
     features: tuple[NDArray[Any], ...]
-    labels: NDArray[np.int64]
-    notes: tuple[str, ...]
+    dataset: Dataset
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of the data has to say."""
+        return self.dataset.notes
 
     @classmethod
     def of(cls, dataset: Dataset) -> Playable:
@@ -108,16 +117,36 @@ class Playable:
             if isinstance(rows, np.ndarray)
             else (rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64))
         )
-        return cls(DatasetInfo.of(dataset), features, dataset.labels, dataset.notes)
+        return cls(DatasetInfo.of(dataset), features, dataset)
 
     def losses(self, configuration: Configuration, order: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Plays the rows in this order with a new learner: 1 for each round in which it named a wrong class."""
         where = layout_for(configuration, self.info.columns, self.info.classes)
+        if multiclass_pass is None:
+            return _losses_of_text(self.dataset, configuration, where, order)
         flags = configuration.engine_flags(self.info.classes, where.bits)
-        names = (*self.features, where.names)
-        return _engine.multiclass_pass(
-            flags, names, self.labels, order, self.info.classes, every_label=configuration.sees_labels
+        rows, labels = (*self.features, where.names), self.dataset.labels
+        return multiclass_pass(flags, rows, labels, order, self.info.classes, every_label=configuration.sees_labels)
+
+
+def _losses_of_text(
+    dataset: Dataset, configuration: Configuration, where: Layout, order: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """The same losses by VW's own reduction from classes to bandits, which reads lines of text."""
+    if configuration.sees_labels:
+        raise RuntimeError(
+            "this algorithm is shown every label, which needs the engine of the bake-off. Build it from a clone of the "
+            "repository: pip install '.[bench]' --config-settings=cmake.define.VW_FASTCB_BAKEOFF=ON"
         )
+    flags = configuration.command_line(dataset.n_classes, where.bits)
+    losses = np.empty(len(order), np.uint8)
+    with Workspace(arg_list=[*flags, "--quiet", "--no_stdin"]) as workspace:
+        for number, line in enumerate(vw_lines(dataset, where.names, order)):
+            example = workspace.parse(line)
+            workspace.learn(example)
+            losses[number] = example.get_multiclass_prediction() != dataset.labels[order[number]] + 1
+            workspace.finish_example(example)
+    return losses
 
 
 def effort(configuration: Configuration, shape: Shape | None, max_rows: int | None = None) -> float:

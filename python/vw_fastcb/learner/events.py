@@ -21,12 +21,12 @@ class ActionSets:
     """The features of the actions of many events.
 
     Attributes:
-        tables: One table for all events, or one for each.
+        tables: One table for all events, or one for each. An array (n, A, d) stays what it is: as many tables.
         shared: Whether it is one for all.
         counts: How many actions each event has.
     """
 
-    tables: Sequence[Any]
+    tables: Sequence[Any] | NDArray[Any]
     shared: bool
     counts: NDArray[np.int64]
 
@@ -61,20 +61,32 @@ class ActionSets:
             )
         if len(given) != events:
             raise ValueError(f"{noun} have {len(given)} tables; expected one for each of {events} events.")
-        tables = [_table(one, noun, i) for i, one in enumerate(given)]
+        if _is_stack(given):
+            return cls(given, False, np.full(events, given.shape[1], dtype=np.int64))
+        tables = [_table(table, noun, i) for i, table in enumerate(given)]
         return cls(tables, False, np.array([rows.count(table) for table in tables], dtype=np.int64))
 
     def pick(self, chosen: NDArray[np.int64], noun: str) -> Any:
         """The features of one action of each event: a table of n rows."""
         if self.shared:
             return rows.pick(self.tables[0], chosen)
+        if isinstance(self.tables, np.ndarray):
+            return self.tables[np.arange(len(chosen)), chosen]
         return rows.join([rows.pick(table, chosen[i : i + 1]) for i, table in enumerate(self.tables)], noun)
 
     def joined(self, noun: str) -> tuple[Any, NDArray[np.int64] | None]:
         """All rows as one table, and where those of each event begin; None where every event has all of them."""
         if self.shared:
             return self.tables[0], None
+        if isinstance(self.tables, np.ndarray):
+            return self.tables.reshape(-1, self.tables.shape[2]), begins(self.counts)
         return rows.join(self.tables, noun), begins(self.counts)
+
+    def copied(self) -> ActionSets:
+        """Copies that do not change with the user's tables."""
+        if isinstance(self.tables, np.ndarray):
+            return ActionSets(rows.copy_of(self.tables), self.shared, self.counts)
+        return ActionSets([rows.copy_of(table) for table in self.tables], self.shared, self.counts)
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,11 @@ def _is_one_table(given: Any) -> bool:
     if isinstance(given, (list, tuple)) and given:
         return not rows.is_table(given[0]) and np.ndim(given) == 2
     return False
+
+
+def _is_stack(given: Any) -> bool:
+    """Whether these are tables of numbers in one array, with at least one row each."""
+    return type(given) is np.ndarray and given.ndim == 3 and given.dtype.kind in "biuf" and given.shape[1] > 0
 
 
 def _table(given: Any, noun: str, event: int) -> Any:

@@ -525,7 +525,7 @@ class FastCB:
         if engine.settings.n_actions is None and count:
             sets = ActionSets.of(action_features, count, ACTIONS_NOUN)
             if engine.learner.reads_all_actions:
-                features = ActionSets([rows.copy_of(table) for table in sets.tables], sets.shared, sets.counts)
+                features = sets.copied()
             else:
                 features = rows.copy_of(sets.pick(actions, ACTIONS_NOUN))
         return Decisions(

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from newton_reference import NewtonReference
 from support import ok
-from vw_fastcb import FastCB, _engine
+from vw_fastcb import FastCB, _bakeoff
 from vw_fastcb.bakeoff.data import Dataset, Entry, builtin
 from vw_fastcb.bakeoff.grid import BUILT_IN, NO_STEP, Algorithm, Configuration
 from vw_fastcb.bakeoff.passes import Unit, layout_for, order_of_rows, run_unit, vw_lines
@@ -135,7 +135,7 @@ def test_a_pass_counts_what_it_learned_as_the_program_does(door, regressor, tmp_
     words = configuration.command_line(4, where.bits)
     del words[words.index("--cbify") : words.index("--cbify") + 2]
     order = order_of_rows(_ROUNDS, 0, 0, _ROUNDS)
-    played = _engine.multiclass_pass(words, (rows, where.names), dataset.labels, order, 4)
+    played = _bakeoff.multiclass_pass(words, (rows, where.names), dataset.labels, order, 4)
     np.testing.assert_array_equal(played, expected)
 
 
@@ -182,7 +182,7 @@ def test_only_the_second_order_oracle_can_be_shown_labels_in_place_of_costs():
     features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
     for flags in ("--cb_explore 2 --fastcb", "--oaa 2", "--cb_explore_adf --fastcb --fastcb_oracle newton"):
         with pytest.raises(RuntimeError, match=r"expected --cb_explore \{K\} --fastcb --fastcb_oracle newton"):
-            _engine.multiclass_pass(
+            _bakeoff.multiclass_pass(
                 flags.split(), (features, np.zeros(1, np.uint64)), order, order, 2, every_label=True
             )
 
@@ -207,7 +207,7 @@ def test_greedy_explores_only_between_actions_that_are_predicted_to_cost_the_sam
 def test_flags_that_name_no_class_are_refused_with_a_hint():
     features, order = np.ones((1, 1), np.float32), np.zeros(1, np.int64)
     with pytest.raises(RuntimeError, match="expected one that names a class"):
-        _engine.multiclass_pass(["--quiet"], (features, np.zeros(1, np.uint64)), order, order, 2)
+        _bakeoff.multiclass_pass(["--quiet"], (features, np.zeros(1, np.uint64)), order, order, 2)
 
 
 @pytest.mark.parametrize("algorithm", BUILT_IN.values(), ids=lambda algorithm: algorithm.name)
@@ -224,7 +224,7 @@ def test_no_two_columns_share_a_weight_nor_one_with_the_constant(algorithm, clas
         def losses(names, bits, configuration=configuration, rows=rows, labels=labels):
             flags = configuration.engine_flags(classes, bits)
             told = configuration.sees_labels
-            return _engine.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes, every_label=told)
+            return _bakeoff.multiclass_pass(flags, (rows, names), labels, np.arange(60), classes, every_label=told)
 
         np.testing.assert_array_equal(losses(where.names, where.bits), losses(roomy, 22))
 

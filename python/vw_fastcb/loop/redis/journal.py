@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import secrets
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any

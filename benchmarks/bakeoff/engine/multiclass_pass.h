@@ -1,5 +1,5 @@
 // One pass over a multiclass data set, row after row straight from the arrays: as a bandit, which names a class and
-// hears only whether it was right, or with the labels seen. Results are those of VW's command line on the same data.
+// learns only whether it was right, or with the labels seen. Results are those of VW's command line on the same data.
 #pragma once
 
 #include "learner/feature_rows.h"
@@ -34,5 +34,5 @@ enum class feedback
 // `arguments` are VW's flags for learning from bandit feedback (without --cbify) or from multiclass labels.
 // losses[i] is 1 where the class named in round i was wrong.
 void run_multiclass_pass(const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes,
-    feedback heard, uint8_t* losses);
+    feedback shown, uint8_t* losses);
 }  // namespace vw_fastcb

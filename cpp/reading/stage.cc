@@ -4,7 +4,7 @@
 #include "stage.h"
 
 #include "event_reader.h"
-#include "event_rules.h"
+#include "strict/event_rules.h"
 
 #include "vw/config/options.h"
 #include "vw/core/action_score.h"
@@ -52,17 +52,17 @@ vw_fastcb::event_reader& reader_of(stage& data)
 bool remember_refusal(stage& data, const VW::example& line) { return data.reader->remember_refusal(&line); }
 bool remember_refusal(stage& data, const VW::multi_ex& lines)
 {
-  bool news = false;
-  for (const auto* line : lines) { news = data.reader->remember_refusal(line) || news; }
-  return news;
+  bool changed = false;
+  for (const auto* line : lines) { changed = data.reader->remember_refusal(line) || changed; }
+  return changed;
 }
 
 bool forget_refusal(stage& data, const VW::example& line) { return data.reader->forget_refusal(&line); }
 bool forget_refusal(stage& data, const VW::multi_ex& lines)
 {
-  bool news = false;
-  for (const auto* line : lines) { news = data.reader->forget_refusal(line) || news; }
-  return news;
+  bool changed = false;
+  for (const auto* line : lines) { changed = data.reader->forget_refusal(line) || changed; }
+  return changed;
 }
 
 // VW counts lines when it sets them up, and holds out every Nth. Refused lines must not shift the others. Where a

@@ -36,9 +36,9 @@ public:
 
   names all() const
   {
-    names found;
-    for (const auto& reduction : _reduction_stack) { found.insert(std::get<0>(reduction)); }
-    return found;
+    names of_stack;
+    for (const auto& reduction : _reduction_stack) { of_stack.insert(std::get<0>(reduction)); }
+    return of_stack;
   }
 };
 
@@ -99,18 +99,18 @@ public:
   const names* find(const std::string& flags)
   {
     const std::lock_guard<std::mutex> lock(_mutex);
-    const auto at = _found.find(flags);
-    return at == _found.end() ? nullptr : &at->second;
+    const auto at = _reductions.find(flags);
+    return at == _reductions.end() ? nullptr : &at->second;
   }
   void add(const std::string& flags, names reductions)
   {
     const std::lock_guard<std::mutex> lock(_mutex);
-    _found.emplace(flags, std::move(reductions));
+    _reductions.emplace(flags, std::move(reductions));
   }
 
 private:
   std::mutex _mutex;
-  std::map<std::string, names> _found;  // its entries stay where they are
+  std::map<std::string, names> _reductions;  // by flags; its entries stay where they are
 };
 
 std::vector<std::string> learners_of(const VW::workspace& all)
@@ -132,9 +132,9 @@ std::unique_ptr<VW::workspace> make(const std::vector<std::string>& arguments, s
 
 std::unique_ptr<VW::workspace> make_lean_workspace(const std::vector<std::string>& arguments)
 {
-  static known_stacks known;
+  static known_stacks stacks;
   const auto flags = deciding_words(arguments);
-  if (const auto* wanted = known.find(flags)) { return make(arguments, whole_stack().only(*wanted)); }
+  if (const auto* wanted = stacks.find(flags)) { return make(arguments, whole_stack().only(*wanted)); }
   auto whole = make(arguments, nullptr);
   auto wanted = taking_part(*whole);
   // Only where the short list builds the same learners is it worth knowing.
@@ -147,7 +147,7 @@ std::unique_ptr<VW::workspace> make_lean_workspace(const std::vector<std::string
   {
     wanted = whole_stack().all();  // a flag that belongs to a reduction which does not take part
   }
-  known.add(flags, std::move(wanted));
+  stacks.add(flags, std::move(wanted));
   return whole;
 }
 }  // namespace vw_fastcb

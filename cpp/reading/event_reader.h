@@ -2,8 +2,8 @@
 // Replaces VW's own reading functions, and calls them.
 #pragma once
 
-#include "event_rules.h"
 #include "line_source.h"
+#include "strict/event_rules.h"
 
 #include "vw/common/string_view.h"
 #include "vw/core/global_data.h"
@@ -90,7 +90,7 @@ private:
   bool _skips;
   reading_function _read_other;                        // VW's, for other formats
   std::unique_ptr<VW::details::input_parser> _others;  // and its parser
-  bool _is_given_json;                                 // whether `read` takes JSON
+  bool _reads_json;                                    // whether `read` takes JSON
 
   line_source _lines;
   size_t _line = 0;        // read so far

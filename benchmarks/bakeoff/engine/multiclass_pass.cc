@@ -38,7 +38,7 @@ public:
   explicit player(VW::workspace& all) : _all(all) {}
   virtual ~player() = default;
 
-  // Names a class for the row, from 0, and learns from what it hears.
+  // Names a class for the row, from 0, and learns from the feedback.
   virtual uint32_t play(const multiclass_rows& data, size_t row) = 0;
 
 protected:
@@ -353,10 +353,10 @@ std::unique_ptr<player> player_for(VW::workspace& all, uint32_t classes)
 }  // namespace
 
 void run_multiclass_pass(const std::vector<std::string>& arguments, const multiclass_rows& data, uint32_t classes,
-    feedback heard, uint8_t* losses)
+    feedback shown, uint8_t* losses)
 {
   const auto all = make_lean_workspace(arguments);
-  const auto one = heard == feedback::EVERY_LABEL ? player_with_labels(*all, classes) : player_for(*all, classes);
+  const auto learner = shown == feedback::EVERY_LABEL ? player_with_labels(*all, classes) : player_for(*all, classes);
   for (size_t start = 0; start < data.count; start += ROWS_FETCHED)
   {
     const size_t end = std::min(start + ROWS_FETCHED, data.count);
@@ -364,7 +364,7 @@ void run_multiclass_pass(const std::vector<std::string>& arguments, const multic
     for (size_t i = start; i < end; ++i)
     {
       const auto row = static_cast<size_t>(data.order[i]);
-      losses[i] = one->play(data, row) == static_cast<uint32_t>(data.labels[row]) ? 0 : 1;
+      losses[i] = learner->play(data, row) == static_cast<uint32_t>(data.labels[row]) ? 0 : 1;
     }
   }
 }

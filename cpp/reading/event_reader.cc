@@ -1,10 +1,11 @@
 #include "event_reader.h"
 
-#include "bad_event.h"
-#include "json_lines.h"
-#include "labels.h"
-#include "numbers.h"
-#include "text_lines.h"
+#include "c_locale.h"
+#include "strict/bad_event.h"
+#include "strict/json_lines.h"
+#include "strict/labels.h"
+#include "strict/text_lines.h"
+#include "strict/vw_messages.h"
 
 #include "vw/common/text_utils.h"
 #include "vw/config/options.h"
@@ -39,7 +40,7 @@ int read_next(VW::workspace* all, VW::io_buf& input, VW::multi_ex& examples)
   return event_reader::of(*all)->next(*all, input, examples) ? 1 : 0;
 }
 
-void read_given(VW::workspace* all, VW::string_view text, VW::multi_ex& examples)
+void read_event_of_caller(VW::workspace* all, VW::string_view text, VW::multi_ex& examples)
 {
   event_reader::of(*all)->read(*all, text, examples);
 }
@@ -157,7 +158,7 @@ event_reader::event_reader(VW::workspace& all, const event_rules& rules, bool sk
     , _skips(skips_bad_events)
     , _read_other(all.parser_runtime.example_parser->reader)
     , _others(std::move(all.parser_runtime.custom_parser))
-    , _is_given_json(all.parser_runtime.example_parser->text_reader != VW::parsers::text::read_lines)
+    , _reads_json(all.parser_runtime.example_parser->text_reader != VW::parsers::text::read_lines)
 {
   const bool text = _read_other == VW::parsers::text::read_features_string;
   if (!is_json(all) && !text) { _format = format::other; }
@@ -175,7 +176,7 @@ event_reader* event_reader::install(VW::workspace& all, const event_rules& rules
   }
   all.parser_runtime.custom_parser = std::move(reader);
   parser.reader = read_next;
-  parser.text_reader = read_given;
+  parser.text_reader = read_event_of_caller;
   return of(all);
 }
 
@@ -351,9 +352,9 @@ bool event_reader::forget_refusal(const VW::example* line)
 {
   if (!_any_refused) { return false; }
   const std::lock_guard<std::mutex> lock(_refusing);
-  const bool known = _refused.erase(line) > 0;
+  const bool was_refused = _refused.erase(line) > 0;
   _any_refused = !_refused.empty();
-  return known;
+  return was_refused;
 }
 
 void event_reader::check_event(VW::workspace& all, const VW::multi_ex& examples) const
@@ -386,7 +387,7 @@ void event_reader::read(VW::workspace& all, VW::string_view text, VW::multi_ex& 
   try
   {
     if (is_blank(text)) { refuse(NOTHING); }
-    if (_is_given_json)
+    if (_reads_json)
     {
       text = content_of_line(text);
       std::vector<char> line(text.begin(), text.end());
