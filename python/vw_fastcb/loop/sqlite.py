@@ -754,7 +754,7 @@ class SqliteJournal:
             "SELECT json_extract(body, '$.applied'), position FROM record "
             f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path):
+        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path), self._snapshot():
             yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
@@ -849,6 +849,7 @@ class SqliteJournal:
                     _Explained(Path(path)),
                     contextlib.closing(_connect(self.path, self._is_fixed)) as db,
                     contextlib.closing(sqlite3.connect(draft)) as target,
+                    self._snapshot(),
                 ):
                     db.backup(target)
                     # Nobody learns from the copy yet.
@@ -865,8 +866,12 @@ class SqliteJournal:
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._reading, _Explained(self.path):
+        with self._reading, _Explained(self.path), self._snapshot():
             yield self._reader
+
+    def _snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """While this lasts, what is read stays, also when somebody reads the files in this process."""
+        return contextlib.nullcontext() if self._guard is None else self._guard.reading()
 
     def _create(self, first: Draft | None) -> None:
         """Makes the whole file under another name first: whoever finds it finds all of it."""

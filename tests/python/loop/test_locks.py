@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import os
 import shutil
 import signal
@@ -23,10 +24,20 @@ from vw_fastcb.loop.loop import journal_of
 # Where SQLite locks, as it documents: whoever has a file open for reading, and whoever has its index open.
 SHARED = (0x40000000 + 2, 510)
 INDEX = (120 + 8, 1)
+CHECKPOINT = (120 + 1, 1)  # of the index: whoever moves the log into the file
 WRITING = (0x40000000 + 2 + 510, 1)  # ours, right behind
 
 _VISIT = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=False).close()"
 _STOCK = "import sys, sqlite3; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM lease').fetchall()"
+_FILL_AND_CHECKPOINT = """
+import sys
+from vw_fastcb import Loop
+from vw_fastcb.loop.loop import journal_of
+with Loop.open(sys.argv[1]) as loop:
+    for number in range(50):
+        loop.decide({"text": "x" * 5000}, event_id=f"other-{number}")
+    print(journal_of(loop)._is_log_emptied())
+"""
 _WHICH_ARE_REFUSED = """
 import errno, fcntl, os, struct, sys
 for name, start, length in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
@@ -178,6 +189,47 @@ def test_the_locks_are_on_the_bytes_that_sqlite_asks_for_whatever_a_loop_does(tm
     with open_loop(tmp_path):
         assert are_held(path)  # once more in the same process
     check(path, {"e1", "e2", "e3"})
+
+
+def test_what_is_read_stays_although_the_index_is_read_meanwhile(tmp_path):
+    """SQLite's lock of a snapshot is dropped then, and a checkpoint would move newer pages under it."""
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({"text": "y" * 5000}, event_id="before")
+    with open_loop(tmp_path, learn=False) as loop:
+        journal = journal_of(loop)
+        fill = [sys.executable, "-c", _FILL_AND_CHECKPOINT, path]
+        with journal._read() as db:
+            db.execute("BEGIN")
+            seen = db.execute("SELECT count(*), max(position) FROM record").fetchone()
+            assert read_all(path) == 3
+            assert subprocess.run(fill, check=True, capture_output=True, text=True).stdout == "False\n"
+            assert db.execute("SELECT count(*), max(position) FROM record").fetchone() == seen
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            db.execute("COMMIT")
+        assert journal.last()[0] >= seen[1] + 50
+        # Nothing is held up once it has been read.
+        assert subprocess.run(fill, check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+def test_a_copy_is_one_moment_although_the_index_is_read_meanwhile(tmp_path, monkeypatch):
+    path = tmp_path / "loop.db"
+    index = tmp_path / "loop.db-shm"
+    found = []
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+
+        class Watched(sqlite3.Connection):
+            def backup(self, target):
+                read_all(path)
+                found.append(refuses(index, fcntl.F_WRLCK, CHECKPOINT))
+                super().backup(target)
+
+        monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Watched))
+        loop.copy_to(tmp_path / "copy.db")
+        list(journal_of(loop).decisions_by_state(2))
+        assert not refuses(index, fcntl.F_WRLCK, CHECKPOINT)
+    assert found == [True]
 
 
 def test_a_fork_neither_ends_the_locks_nor_keeps_them(tmp_path):
