@@ -283,6 +283,8 @@ class SqliteJournal:
             elif drafts:
                 is_mending = any(draft.kind == "clock" for draft in drafts)
                 self._check_clock(clock, time_now, 0 if is_mending else last_time, is_mending=is_mending)
+                if is_mending and not self._lease_of(self._db).is_live:
+                    self._db.execute("UPDATE lease SET clock = NULL")  # that of a learner that has ended was wrong
             batch = _Rows(self._db, max(last_time, time_now), before, decisions)
             for draft in drafts:
                 try:
