@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from vw_fastcb.loop import Loop
+from vw_fastcb.loop import JournalUnreachable, Loop
 from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
@@ -117,10 +117,20 @@ class Commits:
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+        away = next((one for one in batch.answers if isinstance(one, JournalUnreachable)), None)
+        if away is not None:
+            self._refuse_waiting(away)
         self._is_busy = bool(self._gathering.requests)
         if self._is_busy:
             assert self._events is not None
             self._events.call_soon(self._gather, 0)
+
+    def _refuse_waiting(self, problem: JournalUnreachable) -> None:
+        """Those who waited behind a server that does not answer have waited for long enough, too."""
+        waiting, self._gathering = self._gathering, _Batch()
+        for future in waiting.futures:
+            if not future.done():
+                future.set_exception(JournalUnreachable(*problem.args))
 
     def _run(self) -> None:
         events = self._events
