@@ -23,7 +23,7 @@ from vw_fastcb._engine import to_json as _json
 from vw_fastcb.loop.clocks import MOST_APART, Stamp, ahead_of_boot, now, uptime
 from vw_fastcb.loop.clocks import shown as shown_clock
 from vw_fastcb.loop.files import new_file, sync_folder
-from vw_fastcb.loop.guard import Guard
+from vw_fastcb.loop.guard import Guard, check_name
 from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -179,6 +179,7 @@ class SqliteJournal:
         self._guard: Guard | None = None
         with contextlib.ExitStack() as stack, _Explained(self.path):
             if not self._is_fixed:
+                check_name(self.path)
                 self._guard = Guard.of(self.path)
                 stack.enter_context(self._guard.entered(self.path))
             mode = self._check_file()

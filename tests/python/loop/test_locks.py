@@ -18,6 +18,7 @@ from loop.support import open_loop
 from vw_fastcb import Loop
 from vw_fastcb.loop import guard
 from vw_fastcb.loop.guard import Guard
+from vw_fastcb.loop.journal import JournalRefused
 from vw_fastcb.loop.loop import journal_of
 
 # Where SQLite locks, as it documents: whoever has a file open for reading, and whoever has its index open.
@@ -85,6 +86,29 @@ def test_the_locks_leave_stock_sqlite_what_it_needs(tmp_path):
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         assert db.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
     with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="last")
+    check(path, {"before", "after", "last"})
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["this process", "another process"])
+def test_a_journal_that_is_open_is_refused_under_another_name(tmp_path, here):
+    """Its log is beside the first name: the other one had a log of its own, and what one of them acknowledged was lost."""
+    path, other = tmp_path / "loop.db", tmp_path / "other.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+        os.link(path, other)
+        if here:
+            with pytest.raises(JournalRefused, match="open under another name"):
+                Loop.open(other)
+        else:
+            refused = subprocess.run([sys.executable, "-c", _VISIT, other], capture_output=True, text=True, timeout=60)
+            assert "is open under another name, a hard link" in refused.stderr
+            subprocess.run([sys.executable, "-c", _VISIT, path], check=True, timeout=60)
+        Loop.open(path, learn=False).close()
+        loop.decide({}, event_id="after")
+        assert loop.status().problems == ()
+    assert {one.name for one in tmp_path.iterdir()} == {"loop.db", "other.db"}
+    with Loop.open(other) as loop:  # nobody has it open any more
         loop.decide({}, event_id="last")
     check(path, {"before", "after", "last"})
 
