@@ -14,6 +14,7 @@ from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
+_QUICK_SIZE = 32_768  # bytes; a hundred thousand features, as many as fit one body, take seconds
 _QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
 
 
@@ -23,23 +24,25 @@ class _Batch:
     Attributes:
         requests: What is asked.
         futures: Who waits for the answers.
+        sizes: How many bytes each request was.
         answers: What the loop answered.
         seconds: How long that took.
     """
 
-    __slots__ = ("answers", "futures", "requests", "seconds")
+    __slots__ = ("answers", "futures", "requests", "seconds", "sizes")
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.futures: list[asyncio.Future[Answered]] = []
+        self.sizes: list[int] = []
         self.answers: Sequence[Answered | Exception] = ()
         self.seconds = 0.0
 
     def rest(self, most: int) -> _Batch:
         """Those beyond so many, taken out of this one."""
         rest = _Batch()
-        rest.requests, rest.futures = self.requests[most:], self.futures[most:]
-        del self.requests[most:], self.futures[most:]
+        rest.requests, rest.futures, rest.sizes = self.requests[most:], self.futures[most:], self.sizes[most:]
+        del self.requests[most:], self.futures[most:], self.sizes[most:]
         return rest
 
 
@@ -47,10 +50,10 @@ class Commits:
     """Answers requests of one event loop, many with one commit.
 
     Requests gather as long as more of them arrive, and while others are being committed. A commit is quick if the
-    journal is a file, nobody else writes to it, and the disk is fast. Then the event loop commits by itself: a thread
-    would hand the interpreter to and fro with it, which takes longer than the commit. Else a thread commits, so that a
-    slow disk, a server far away or another process never stops the event loop. How many requests can wait is how many
-    the server lets in.
+    journal is a file, nobody else writes to it, the disk is fast, and the requests are small. Then the event loop
+    commits by itself: a thread would hand the interpreter to and fro with it, which takes longer than the commit. Else
+    a thread commits, so that a slow disk, a server far away, another process or a long list never stops the event loop.
+    How many requests can wait is how many the server lets in.
 
     Args:
         loop: The loop.
@@ -82,13 +85,19 @@ class Commits:
             self._batches.put(None)
             self._thread.join()
 
-    async def answer(self, request: Request) -> Answered:
-        """What the loop answers, once it is durable. Raises what the loop raises."""
+    async def answer(self, request: Request, size: int = 0) -> Answered:
+        """What the loop answers, once it is durable. Raises what the loop raises.
+
+        Args:
+            request: What is asked.
+            size: How many bytes that was.
+        """
         events = self._events
         assert events is not None
         future: asyncio.Future[Answered] = events.create_future()
         self._gathering.requests.append(request)
         self._gathering.futures.append(future)
+        self._gathering.sizes.append(size)
         if not self._is_busy:
             self._is_busy = True
             events.call_soon(self._gather, 0)
@@ -102,7 +111,7 @@ class Commits:
             self._events.call_soon(self._gather, count)
             return
         batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
-        if self._is_quick and is_free(self._loop):
+        if self._is_quick and sum(batch.sizes) <= _QUICK_SIZE and is_free(self._loop):
             self._commit(batch)
             self._settle(batch)
         else:
