@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import queue
 import threading
 import time
@@ -14,7 +15,7 @@ from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
-_QUICK_SIZE = 32_768  # bytes; a hundred thousand features, as many as fit one body, take seconds
+_MOST_BYTES = 32_768  # of requests in one commit; a hundred thousand features, as many as fit one body, take seconds
 _QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
 
 
@@ -37,6 +38,11 @@ class _Batch:
         self.sizes: list[int] = []
         self.answers: Sequence[Answered | Exception] = ()
         self.seconds = 0.0
+
+    def most(self) -> int:
+        """How many of them go together: one at least, so that others wait for one large request, and not for many."""
+        sizes = itertools.accumulate(self.sizes[:_MOST_AT_ONCE])
+        return max(1, sum(size <= _MOST_BYTES for size in sizes))
 
     def rest(self, most: int) -> _Batch:
         """Those beyond so many, taken out of this one."""
@@ -110,8 +116,8 @@ class Commits:
             assert self._events is not None
             self._events.call_soon(self._gather, count)
             return
-        batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
-        if self._is_quick and sum(batch.sizes) <= _QUICK_SIZE and is_free(self._loop):
+        batch, self._gathering = self._gathering, self._gathering.rest(self._gathering.most())
+        if self._is_quick and sum(batch.sizes) <= _MOST_BYTES and is_free(self._loop):
             self._commit(batch)
             self._settle(batch)
         else:
