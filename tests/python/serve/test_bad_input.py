@@ -304,15 +304,16 @@ def test_what_comes_beside_a_body_is_bounded_too(news, endless):
         assert raw.recv(100).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_body_in_chunks_of_a_byte_is_read_and_its_trailers_are_not(news):
+def test_a_body_in_chunks_of_a_byte_is_read_and_its_trailers_are_not(tmp_path):
     body = json.dumps({"context": {"text": "x" * 3000}}).encode()
-    with contextlib.closing(news.raw()) as raw:
+    with open_loop(tmp_path) as own, threaded(own) as server, contextlib.closing(server.raw()) as raw:
         for _ in range(2):
             raw.sendall(CHUNKED)
             for byte in body:
                 raw.sendall(b"1\r\n%c\r\n" % byte)
             raw.sendall(b"0\r\norigin: http://elsewhere.example\r\nhost: elsewhere.example\r\n\r\n")
             assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert own.status().position == 3
 
 
 LARGE = b"GET / HTTP/1.1\r\nlong: %s\r\n\r\n" % (b"x" * 5000)
