@@ -39,8 +39,9 @@ def main() -> None:
 
 
 def _open_missing_streams() -> None:
-    """Whoever starts a service may close its standard streams. Then the next socket or file gets their numbers, and what
-    is meant for the streams, such as an access log, would be written there.
+    """Has standard streams that were closed lead nowhere.
+
+    Else the next socket or file gets their numbers, and what is meant for them, such as an access log, is written there.
     """
     while True:
         handle = os.open(os.devnull, os.O_RDWR)

@@ -92,7 +92,7 @@ def test_the_locks_leave_stock_sqlite_what_it_needs(tmp_path):
 
 @pytest.mark.parametrize("here", [True, False], ids=["this process", "another process"])
 def test_a_journal_that_is_open_is_refused_under_another_name(tmp_path, here):
-    """Its log is beside the first name: the other one had a log of its own, and what one of them acknowledged was lost."""
+    """Its log is beside the first name. The other one had its own, and what one of them acknowledged was lost."""
     path, other = tmp_path / "loop.db", tmp_path / "other.db"
     with open_loop(tmp_path) as loop:
         loop.decide({}, event_id="before")
@@ -101,7 +101,8 @@ def test_a_journal_that_is_open_is_refused_under_another_name(tmp_path, here):
             with pytest.raises(JournalRefused, match="open under another name"):
                 Loop.open(other)
         else:
-            refused = subprocess.run([sys.executable, "-c", _VISIT, other], capture_output=True, text=True, timeout=60)
+            command = [sys.executable, "-c", _VISIT, other]
+            refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
             assert "is open under another name, a hard link" in refused.stderr
             subprocess.run([sys.executable, "-c", _VISIT, path], check=True, timeout=60)
         Loop.open(path, learn=False).close()
