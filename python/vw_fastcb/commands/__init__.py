@@ -41,7 +41,7 @@ def main() -> None:
 def _open_missing_streams() -> None:
     """Has standard streams that were closed lead nowhere.
 
-    Else the next socket or file gets their numbers, and what is meant for them, such as an access log, is written there.
+    Else the next socket or file gets their numbers, and what is meant for them, such as an access log, goes there.
     """
     while True:
         handle = os.open(os.devnull, os.O_RDWR)
