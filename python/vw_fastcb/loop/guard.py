@@ -35,7 +35,25 @@ _INDEX = (128, 1)  # the byte of the `-shm` file that whoever has it open locks,
 _CHECKPOINT = (121, 1)  # its byte that whoever moves the log into the file locks, for writing
 _WAL_MODE = b"\x02\x02"  # in the file's header
 _PATIENCE = 30.0  # seconds
+_NAMED = 2.0  # seconds that an opening may take until its index is locked, too
 _SET_OFD: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+_GET_OFD: int | None = getattr(fcntl, "F_OFD_GETLK", None)
+
+
+def check_name(path: Path) -> None:
+    """Refuses a file that is open under another of its names: the write-ahead log is beside that one.
+
+    Whoever opened it here would not see what is in the log, and write another one. Both would acknowledge records, and
+    only those of one would stay. Whoever opens it with its log locks the file first, and then the index of that name.
+    """
+    end = time.monotonic() + _NAMED
+    while path.stat().st_nlink > 1 and _is_locked(path, _SHARED) and not _is_locked(Path(f"{path}-shm"), _INDEX):
+        if time.monotonic() > end:
+            raise JournalRefused(
+                f"{str(path)!r} is open under another name, a hard link, and what is newest is beside that one; open "
+                "it by that name."
+            )
+        time.sleep(0.005)
 
 
 class Guard:
@@ -220,6 +238,23 @@ def _set(handle: int, kind: int, where: tuple[int, int]) -> bool:
             return False
         raise
     return True
+
+
+def _is_locked(path: Path, where: tuple[int, int]) -> bool:
+    """Whether anybody has it open, this process included."""
+    if _GET_OFD is None:
+        return False
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        found = fcntl.fcntl(handle, _GET_OFD, _lock(fcntl.F_WRLCK, where))
+    except OSError:  # this file system has none
+        return False
+    finally:
+        os.close(handle)
+    return bool(struct.unpack_from("h", found)[0] != fcntl.F_UNLCK)
 
 
 def _can_hold(handle: int) -> bool:

@@ -167,6 +167,28 @@ def test_a_learner_with_a_wrong_clock_is_named_and_its_journal_is_mended_once_it
     agrees(path)
 
 
+@needs_faketime
+@pytest.mark.parametrize("offset", ["+1d", "-1d"])
+def test_once_a_journal_is_mended_the_clock_of_a_learner_that_has_ended_does_not_count(tmp_path, offset):
+    """It counts for a minute, and the refusal says to mend the journal: that has to help at once."""
+    path = tmp_path / "loop.db"
+    _, said = asked_ahead(path, "e1", offset=offset)
+    assert (said["role"], said["refused"]) == ("learner", "")
+    with open_loop(tmp_path, default_reward=0) as loop:
+        if offset == "-1d":
+            with pytest.raises(ClockDiffers, match="fastcb clock mend"):
+                loop.decide({"hour": 9}, event_id="e2")
+        assert not loop.status().ready
+    assert (cli.told("clock", "mend", path)["ahead"] > 0) is (offset == "+1d")
+    with open_loop(tmp_path, default_reward=0) as loop:
+        loop.decide({"hour": 9}, event_id="e2")
+        loop.reward("e2", 1)
+        assert (loop.status().problems, loop.status().role) == ((), "learner")
+        assert loop.status().counts["learned"] == 1
+    assert abs(times(path)[-1] - now()) < 60_000
+    agrees(path)
+
+
 def test_a_clock_that_was_passed_in_is_held_against_the_machines(tmp_path):
     with open_loop(tmp_path) as loop, Loop.open(tmp_path / "loop.db", clock=lambda: now() + DAY) as other:
         with pytest.raises(ClockDiffers, match="this process's clock says"):
