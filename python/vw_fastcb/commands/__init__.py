@@ -6,14 +6,17 @@ enough. The rest of the package needs none.
 
 from __future__ import annotations
 
+import os
 import sys
 
 _EXTRA = ("joblib", "markdown_it", "matplotlib", "msgspec", "pandas", "pyarrow", "rich", "scipy", "sklearn", "typer")
+_STANDARD_ERROR = 2
 _SERVE = ("httptools", "prometheus_client", "starlette", "uvicorn")
 
 
 def main() -> None:
     """Runs `fastcb`. Where a library of the extra is missing it says how to get it."""
+    _open_missing_streams()
     try:
         from vw_fastcb.commands.app import app  # noqa: PLC0415, here so that a missing library can be explained
 
@@ -33,6 +36,19 @@ def main() -> None:
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
             print("Stopped.", file=sys.stderr)
         raise
+
+
+def _open_missing_streams() -> None:
+    """Has standard streams that were closed lead nowhere.
+
+    Else the next socket or file gets their numbers, and what is meant for them, such as an access log, goes there.
+    """
+    while True:
+        handle = os.open(os.devnull, os.O_RDWR)
+        if handle > _STANDARD_ERROR:
+            os.close(handle)
+            return
+        os.set_inheritable(handle, True)
 
 
 def _extra(missing: str) -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vw_fastcb.commands.terminal import counted, tell, words_of
+from vw_fastcb.commands.terminal import counted, words_of
 from vw_fastcb.loop import Loop, SettingsDiffer
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.redis.address import without_password
@@ -170,11 +170,18 @@ def _messages(as_json: bool) -> Iterator[None]:
 
 
 def _print(said: dict[str, Any]) -> None:
-    """Prints a line, unless nobody reads: a server that cannot say that it stops has to stop all the same."""
-    if can_take(_STANDARD_OUTPUT):
-        print(json.dumps(said), flush=True)
+    _say(_STANDARD_OUTPUT, json.dumps(said))
 
 
 def _tell(text: str) -> None:
-    if can_take(_STANDARD_ERROR):
-        tell(text)
+    _say(_STANDARD_ERROR, text)
+
+
+def _say(file: int, line: str) -> None:
+    """Writes a line if somebody takes it: a full disk or a reader that has ended does not keep a server from serving.
+
+    Nothing stays in Python's buffers, where it would fail once more at the end and change the exit code.
+    """
+    if can_take(file):
+        with contextlib.suppress(OSError):
+            os.write(file, f"{line}\n".encode(errors="backslashreplace"))

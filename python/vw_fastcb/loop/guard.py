@@ -5,8 +5,9 @@ hash, an upload or a copy is enough. The next process that closes the journal th
 deletes the write-ahead log that others still write to; the next one that opens it truncates the `-shm` file under them.
 
 Locks of an open file description end with that description alone. So this holds such locks on the bytes that SQLite's
-own shared locks are on, and every SQLite respects them. Writers take one more, which SQLite does not know of, because
-reading the `-shm` file drops the lock that a commit holds there.
+own shared locks are on, and every SQLite respects them. Whoever reads the journal keeps checkpoints away meanwhile:
+they would move newer pages under it, or let others use the log's space again. Writers take one more, which SQLite does
+not know of, because reading the `-shm` file drops the lock that a commit holds there.
 """
 
 from __future__ import annotations
@@ -31,9 +32,28 @@ _log = logging.getLogger("vw_fastcb.loop")
 _SHARED = (0x40000002, 510)  # the bytes of the file that whoever has it open locks, for reading
 _WRITING = (0x40000200, 1)  # the first byte behind those that SQLite locks: ours
 _INDEX = (128, 1)  # the byte of the `-shm` file that whoever has it open locks, for reading
+_CHECKPOINT = (121, 1)  # its byte that whoever moves the log into the file locks, for writing
 _WAL_MODE = b"\x02\x02"  # in the file's header
 _PATIENCE = 30.0  # seconds
+_NAMED = 2.0  # seconds that an opening may take until its index is locked, too
 _SET_OFD: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+_GET_OFD: int | None = getattr(fcntl, "F_OFD_GETLK", None)
+
+
+def check_name(path: Path) -> None:
+    """Refuses a file that is open under another of its names: the write-ahead log is beside that one.
+
+    Whoever opened it here would not see what is in the log, and write another one. Both would acknowledge records, and
+    only those of one would stay. Whoever opens it with its log locks the file first, and then the index of that name.
+    """
+    end = time.monotonic() + _NAMED
+    while path.stat().st_nlink > 1 and _is_locked(path, _SHARED) and not _is_locked(Path(f"{path}-shm"), _INDEX):
+        if time.monotonic() > end:
+            raise JournalRefused(
+                f"{str(path)!r} is open under another name, a hard link, and what is newest is beside that one; open "
+                "it by that name."
+            )
+        time.sleep(0.005)
 
 
 class Guard:
@@ -62,11 +82,12 @@ class Guard:
 
     def _start(self) -> None:
         self._users = 0
+        self._readers = 0
         self._path = Path()
         self._file: int | None = None
         self._index: int | None = None
         self._is_held = False
-        self._changing, self._writing = threading.Lock(), threading.Lock()
+        self._changing, self._writing, self._reading = threading.Lock(), threading.Lock(), threading.Lock()
 
     @classmethod
     def forget_all(cls) -> None:
@@ -115,7 +136,8 @@ class Guard:
                 close()
             finally:
                 if self._users == 0:
-                    self._close_handles()
+                    with self._reading:  # a copy may still be made
+                        self._close_handles()
 
     @contextlib.contextmanager
     def entered(self, path: Path) -> Iterator[None]:
@@ -125,6 +147,30 @@ class Guard:
             yield
         finally:
             self.leave()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """While this lasts, nothing of what a transaction reads that begins in it is written over.
+
+        Pages that are in the log stay there, and those of the file stay as they are.
+        """
+        self._begin_reading()
+        try:
+            yield
+        finally:
+            self._end_reading()
+
+    def _begin_reading(self) -> None:
+        with self._reading:
+            if self._readers == 0 and self._index is not None:
+                self._wait_for(self._index, _CHECKPOINT)
+            self._readers += 1
+
+    def _end_reading(self) -> None:
+        with self._reading:
+            self._readers -= 1
+            if self._readers == 0 and self._index is not None:
+                _set(self._index, fcntl.F_UNLCK, _CHECKPOINT)
 
     def take_turn(self) -> bool:
         """Whether this thread may write now. Nobody waits here."""
@@ -192,6 +238,23 @@ def _set(handle: int, kind: int, where: tuple[int, int]) -> bool:
             return False
         raise
     return True
+
+
+def _is_locked(path: Path, where: tuple[int, int]) -> bool:
+    """Whether anybody has it open, this process included."""
+    if _GET_OFD is None:
+        return False
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        found = fcntl.fcntl(handle, _GET_OFD, _lock(fcntl.F_WRLCK, where))
+    except OSError:  # this file system has none
+        return False
+    finally:
+        os.close(handle)
+    return bool(struct.unpack_from("h", found)[0] != fcntl.F_UNLCK)
 
 
 def _can_hold(handle: int) -> bool:

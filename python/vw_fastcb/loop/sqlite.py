@@ -23,7 +23,7 @@ from vw_fastcb._engine import to_json as _json
 from vw_fastcb.loop.clocks import MOST_APART, Stamp, ahead_of_boot, now, uptime
 from vw_fastcb.loop.clocks import shown as shown_clock
 from vw_fastcb.loop.files import new_file, sync_folder
-from vw_fastcb.loop.guard import Guard
+from vw_fastcb.loop.guard import Guard, check_name
 from vw_fastcb.loop.join import Waiting, as_row
 from vw_fastcb.loop.journal import (
     Checkpoint,
@@ -132,6 +132,7 @@ _INSERT = (
     "INSERT INTO record (position, time, kind, event_id, of, value, reward_id, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERTS = [_INSERT + ", (?, ?, ?, ?, ?, ?, ?, ?)" * more for more in range(64)]  # of 1 row, 2 rows, ...
+_LOG_MODE = "wal"
 _WIPED = "PRAGMA secure_delete = ON"  # what was erased is gone from the file
 _INSERT_MODEL = "INSERT OR IGNORE INTO model VALUES (?, ?, ?)"
 _INSERT_WINDOW = "INSERT OR REPLACE INTO window VALUES (?, ?, NULL, ?)"
@@ -178,9 +179,14 @@ class SqliteJournal:
         self._guard: Guard | None = None
         with contextlib.ExitStack() as stack, _Explained(self.path):
             if not self._is_fixed:
+                check_name(self.path)
                 self._guard = Guard.of(self.path)
                 stack.enter_context(self._guard.entered(self.path))
-            self._check_file()
+            mode = self._check_file()
+            if self._guard is not None and mode != _LOG_MODE:
+                stack.close()  # the guard looks at the mode when it is entered
+                self._begin_log()
+                stack.enter_context(self._guard.entered(self.path))
             self._connect()
         self._seen = self.path.stat()
         _open_journals.add(self)
@@ -278,6 +284,8 @@ class SqliteJournal:
             elif drafts:
                 is_mending = any(draft.kind == "clock" for draft in drafts)
                 self._check_clock(clock, time_now, 0 if is_mending else last_time, is_mending=is_mending)
+                if is_mending and not self._lease_of(self._db).is_live:
+                    self._db.execute("UPDATE lease SET clock = NULL")  # that of a learner that has ended was wrong
             batch = _Rows(self._db, max(last_time, time_now), before, decisions)
             for draft in drafts:
                 try:
@@ -754,7 +762,7 @@ class SqliteJournal:
             "SELECT json_extract(body, '$.applied'), position FROM record "
             f"WHERE kind = {_KIND['decision']} AND position <= ? ORDER BY 1, 2"
         )
-        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path):
+        with contextlib.closing(_connect(self.path, self._is_fixed)) as db, _Explained(self.path), self._snapshot():
             yield from db.execute(query, (upto,))
 
     def find(self, event_id: str, kind: Kind = "decision") -> list[Record]:
@@ -849,6 +857,7 @@ class SqliteJournal:
                     _Explained(Path(path)),
                     contextlib.closing(_connect(self.path, self._is_fixed)) as db,
                     contextlib.closing(sqlite3.connect(draft)) as target,
+                    self._snapshot(),
                 ):
                     db.backup(target)
                     # Nobody learns from the copy yet.
@@ -865,8 +874,12 @@ class SqliteJournal:
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._reading, _Explained(self.path):
+        with self._reading, _Explained(self.path), self._snapshot():
             yield self._reader
+
+    def _snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """While this lasts, what is read stays, also when somebody reads the files in this process."""
+        return contextlib.nullcontext() if self._guard is None else self._guard.reading()
 
     def _create(self, first: Draft | None) -> None:
         """Makes the whole file under another name first: whoever finds it finds all of it."""
@@ -894,7 +907,7 @@ class SqliteJournal:
 
     def _fill_new(self, draft: Path, first: Draft) -> None:
         with contextlib.closing(_connect(draft)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA journal_mode = {_LOG_MODE}")
             db.executescript(
                 f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
             )
@@ -910,8 +923,27 @@ class SqliteJournal:
         if not self._is_fixed and not _can_be_written(self.path):
             raise JournalRefused(f"{name!r} cannot be written to; expected a file and a folder that can.")
 
-    def _check_file(self) -> None:
-        """Refuses what is not a journal of this version, without changing it."""
+    def _begin_log(self) -> None:
+        """Makes a file have a write-ahead log again. SQLite's `VACUUM INTO`, for example, makes copies without one.
+
+        Without it processes exclude each other, readers included, and are refused at once where two of them wait.
+        """
+        end = time.monotonic() + _PATIENCE
+        while True:
+            with contextlib.closing(_connect(self.path)) as db:
+                db.execute("PRAGMA busy_timeout = 0")
+                try:
+                    if db.execute(f"PRAGMA journal_mode = {_LOG_MODE}").fetchone() == (_LOG_MODE,):
+                        return
+                except sqlite3.OperationalError as problem:
+                    if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                        raise
+            if time.monotonic() > end:
+                raise JournalRefused(f"{str(self.path)!r} cannot have a write-ahead log; keep it on a local disk.")
+            time.sleep(random.uniform(0.001, 0.005))
+
+    def _check_file(self) -> str:
+        """Refuses what is not a journal of this version, without changing it. How SQLite keeps its transactions."""
         name = str(self.path)
         with _Explained(self.path, is_opening=True), contextlib.closing(_connect(self.path, self._is_fixed)) as db:
             application = db.execute("PRAGMA application_id").fetchone()[0]
@@ -927,6 +959,7 @@ class SqliteJournal:
             size = self.path.stat().st_size
             if size < pages * page and not (log.exists() and log.stat().st_size):
                 raise JournalRefused(f"{name!r} is truncated: it has {size} of {pages * page} bytes. Use a backup.")
+            return str(db.execute("PRAGMA journal_mode").fetchone()[0])
 
 
 class _Rows:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import queue
 import threading
 import time
 from collections.abc import Sequence
 
-from vw_fastcb.loop import Loop
+from vw_fastcb.loop import JournalUnreachable, Loop
 from vw_fastcb.loop.loop import Answered, answer_all, is_free
 from vw_fastcb.loop.requests import Request
 
 _MOST_AT_ONCE = 64  # requests in one commit; more of them would keep the first ones waiting
+_MOST_BYTES = 32_768  # of requests in one commit; a hundred thousand features, as many as fit one body, take seconds
 _QUICK = 0.005  # seconds: as long as the interpreter lets a thread run when another one wants to
 
 
@@ -23,23 +25,30 @@ class _Batch:
     Attributes:
         requests: What is asked.
         futures: Who waits for the answers.
+        sizes: How many bytes each request was.
         answers: What the loop answered.
         seconds: How long that took.
     """
 
-    __slots__ = ("answers", "futures", "requests", "seconds")
+    __slots__ = ("answers", "futures", "requests", "seconds", "sizes")
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.futures: list[asyncio.Future[Answered]] = []
+        self.sizes: list[int] = []
         self.answers: Sequence[Answered | Exception] = ()
         self.seconds = 0.0
+
+    def most(self) -> int:
+        """How many of them go together: one at least, so that others wait for one large request, and not for many."""
+        sizes = itertools.accumulate(self.sizes[:_MOST_AT_ONCE])
+        return max(1, sum(size <= _MOST_BYTES for size in sizes))
 
     def rest(self, most: int) -> _Batch:
         """Those beyond so many, taken out of this one."""
         rest = _Batch()
-        rest.requests, rest.futures = self.requests[most:], self.futures[most:]
-        del self.requests[most:], self.futures[most:]
+        rest.requests, rest.futures, rest.sizes = self.requests[most:], self.futures[most:], self.sizes[most:]
+        del self.requests[most:], self.futures[most:], self.sizes[most:]
         return rest
 
 
@@ -47,10 +56,10 @@ class Commits:
     """Answers requests of one event loop, many with one commit.
 
     Requests gather as long as more of them arrive, and while others are being committed. A commit is quick if the
-    journal is a file, nobody else writes to it, and the disk is fast. Then the event loop commits by itself: a thread
-    would hand the interpreter to and fro with it, which takes longer than the commit. Else a thread commits, so that a
-    slow disk, a server far away or another process never stops the event loop. How many requests can wait is how many
-    the server lets in.
+    journal is a file, nobody else writes to it, the disk is fast, and the requests are small. Then the event loop
+    commits by itself: a thread would hand the interpreter to and fro with it, which takes longer than the commit. Else
+    a thread commits, so that a slow disk, a server far away, another process or a long list never stops the event loop.
+    How many requests can wait is how many the server lets in.
 
     Args:
         loop: The loop.
@@ -82,13 +91,19 @@ class Commits:
             self._batches.put(None)
             self._thread.join()
 
-    async def answer(self, request: Request) -> Answered:
-        """What the loop answers, once it is durable. Raises what the loop raises."""
+    async def answer(self, request: Request, size: int = 0) -> Answered:
+        """What the loop answers, once it is durable. Raises what the loop raises.
+
+        Args:
+            request: What is asked.
+            size: How many bytes that was.
+        """
         events = self._events
         assert events is not None
         future: asyncio.Future[Answered] = events.create_future()
         self._gathering.requests.append(request)
         self._gathering.futures.append(future)
+        self._gathering.sizes.append(size)
         if not self._is_busy:
             self._is_busy = True
             events.call_soon(self._gather, 0)
@@ -101,8 +116,8 @@ class Commits:
             assert self._events is not None
             self._events.call_soon(self._gather, count)
             return
-        batch, self._gathering = self._gathering, self._gathering.rest(_MOST_AT_ONCE)
-        if self._is_quick and is_free(self._loop):
+        batch, self._gathering = self._gathering, self._gathering.rest(self._gathering.most())
+        if self._is_quick and sum(batch.sizes) <= _MOST_BYTES and is_free(self._loop):
             self._commit(batch)
             self._settle(batch)
         else:
@@ -117,10 +132,20 @@ class Commits:
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+        away = next((one for one in batch.answers if isinstance(one, JournalUnreachable)), None)
+        if away is not None:
+            self._refuse_waiting(away)
         self._is_busy = bool(self._gathering.requests)
         if self._is_busy:
             assert self._events is not None
             self._events.call_soon(self._gather, 0)
+
+    def _refuse_waiting(self, problem: JournalUnreachable) -> None:
+        """Those who waited behind a server that does not answer have waited for long enough, too."""
+        waiting, self._gathering = self._gathering, _Batch()
+        for future in waiting.futures:
+            if not future.done():
+                future.set_exception(JournalUnreachable(*problem.args))
 
     def _run(self) -> None:
         events = self._events

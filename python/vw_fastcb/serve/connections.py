@@ -42,6 +42,8 @@ class Bounds:
 _IDLE = 1.0  # seconds without progress, after which a connection makes room where there are too many
 _RESERVED = 16  # connections beyond the bound, for those who ask how the server is
 _MOST_AHEAD = 64  # requests that a client may send before it has read the answer to the first
+_MOST_HEADERS = 128  # in Python a short one takes twenty times the bytes that were sent
+_FRAME = 8  # bytes beside each byte of a body, at most: it may come in chunks of one
 _COOLING = 0.25  # seconds for which a connection is not read after a request was refused: retries at once cost nothing
 _ALWAYS_ANSWERED = frozenset(path.encode() for path in ALWAYS_ANSWERED)
 # A request that is there as a whole, and so plain that its end is known without a parser.
@@ -85,6 +87,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._begun: float | None = self.loop.time()  # when the request began that has not arrived yet
         self._head = 0  # bytes of headers that are not complete; -1 within a body
+        self._beside = 0  # bytes that came after the headers and are no body: names of chunks, and trailers
         self._paused: float | None = None
         self._verdict: tuple[int, str] | None = None  # why the parser was stopped
         self._answering: RequestResponseCycle | None = None  # the request that is answered now, or was last
@@ -115,16 +118,34 @@ class Connection(HttpToolsProtocol):
             return
         if self._head >= 0:
             self._head += len(data)
+        else:
+            self._beside += len(data)
         super().data_received(data)
-        if self._head > self.bounds.header_bytes and not self.transport.is_closing():
-            self._refuse(431, f"the headers have more than {self.bounds.header_bytes} bytes; expected fewer.")
+        most = self.bounds.header_bytes
+        if self._head > most and not self.transport.is_closing():
+            self._refuse(431, f"the headers have more than {most} bytes; expected fewer.")
+        if self._head < 0 and self._beside > most and not self.transport.is_closing():
+            self._refuse(431, f"beside headers and body the request has more than {most} bytes; expected fewer.")
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._begun = self.loop.time()
+        self._begun, self._beside = self.loop.time(), 0
         self.crowd.idle.pop(self, None)
         self.crowd.arriving.setdefault(self, self._begun)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of its headers is there; or a trailer behind its body, for which nobody asks."""
+        if self._head < 0:
+            return
+        if len(self.headers) >= _MOST_HEADERS:
+            self._turn_away(431, f"the request has more than {_MOST_HEADERS} headers; expected fewer.")
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body is there."""
+        self._beside -= (1 + _FRAME) * len(body)
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """Its headers are there."""

@@ -162,12 +162,13 @@ def _decide(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None
     reader, answer = decoder(DecideRequest), service.commits.answer
 
     async def decide(scope: Scope, receive: Receive, send: Send) -> None:
-        asked = decoded(reader, await service.body(scope, receive))
+        body = await service.body(scope, receive)
+        asked = decoded(reader, body)
         if service.has_fixed_actions != (asked.actions is None):
             raise ApiError(400, _OTHER_ACTIONS[service.has_fixed_actions])
         request = asked.asked()
         try:
-            answered = await answer(request)
+            answered = await answer(request, len(body))
         except LoopError as problem:
             raise _with_baseline(problem, service.loop, request) from problem
         await respond(send, 200, _encode(Decision.of(*answered)))

@@ -143,7 +143,8 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
     reader = decoder(RankRequest)
 
     async def rank(scope: Scope, receive: Receive, send: Send) -> None:
-        asked = decoded(reader, await service.body(scope, receive))
+        body = await service.body(scope, receive)
+        asked = decoded(reader, body)
         if service.has_fixed_actions:
             raise ApiError(
                 400,
@@ -151,7 +152,7 @@ def _rank(service: Service) -> Callable[[Scope, Receive, Send], Awaitable[None]]
                 "--actions none.",
             )
         _check_rewards(service)
-        made = Decision.of(*await service.commits.answer(asked.asked()))
+        made = Decision.of(*await service.commits.answer(asked.asked(), len(body)))
         await respond(send, 201, _encode(asked.ranked(made)))
 
     return rank

@@ -18,6 +18,7 @@ from loop import cli, reference
 from loop.redis_server import RedisFolder
 from loop.support import Clock, journal_at, open_loop
 from vw_fastcb import Loop
+from vw_fastcb.loop import clocks
 from vw_fastcb.loop.join import AGGREGATIONS, Join, JoinSettings
 from vw_fastcb.loop.journal import ClockDiffers
 from vw_fastcb.loop.records import Record
@@ -133,7 +134,7 @@ def test_a_wrong_clock_does_not_learn_while_the_learner_starts_again(tmp_path):
 
 
 @needs_faketime
-def test_a_learner_with_a_wrong_clock_is_named_and_its_journal_is_mended_once_it_has_ended(tmp_path):
+def test_a_learner_with_a_wrong_clock_is_named_and_its_journal_is_mended_once_it_has_ended(tmp_path, monkeypatch):
     path = tmp_path / "loop.db"
     with open_loop(tmp_path, default_reward=0, clock=lambda: now() - DAY) as loop:
         loop.decide({"hour": 9}, event_id="closed too early")
@@ -147,6 +148,7 @@ def test_a_learner_with_a_wrong_clock_is_named_and_its_journal_is_mended_once_it
         assert "ahead of this machine's clock" in problem
         assert f"fastcb clock mend {path}" in problem
     wrong.communicate("end\n", timeout=60)
+    monkeypatch.setattr(clocks, "_FRESH", 0)  # a minute later
     with open_loop(tmp_path) as loop:
         loop.decide({"hour": 9}, event_id="e2")  # goes on, in the journal's time
         assert loop.status().open == 2
@@ -162,6 +164,28 @@ def test_a_learner_with_a_wrong_clock_is_named_and_its_journal_is_mended_once_it
         assert (status.learned, status.counts["learned_defaults"], status.counts["late"]) == (4, 1, 1)
     assert cli.told("clock", "mend", path)["ahead"] == 0
     assert times(path)[-1] <= now()
+    agrees(path)
+
+
+@needs_faketime
+@pytest.mark.parametrize("offset", ["+1d", "-1d"])
+def test_once_a_journal_is_mended_the_clock_of_a_learner_that_has_ended_does_not_count(tmp_path, offset):
+    """It counts for a minute, and the refusal says to mend the journal: that has to help at once."""
+    path = tmp_path / "loop.db"
+    _, said = asked_ahead(path, "e1", offset=offset)
+    assert (said["role"], said["refused"]) == ("learner", "")
+    with open_loop(tmp_path, default_reward=0) as loop:
+        if offset == "-1d":
+            with pytest.raises(ClockDiffers, match="fastcb clock mend"):
+                loop.decide({"hour": 9}, event_id="e2")
+        assert not loop.status().ready
+    assert (cli.told("clock", "mend", path)["ahead"] > 0) is (offset == "+1d")
+    with open_loop(tmp_path, default_reward=0) as loop:
+        loop.decide({"hour": 9}, event_id="e2")
+        loop.reward("e2", 1)
+        assert (loop.status().problems, loop.status().role) == ((), "learner")
+        assert loop.status().counts["learned"] == 1
+    assert abs(times(path)[-1] - now()) < 60_000
     agrees(path)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import os
 import shutil
 import signal
@@ -18,15 +19,26 @@ from loop.support import open_loop
 from vw_fastcb import Loop
 from vw_fastcb.loop import guard
 from vw_fastcb.loop.guard import Guard
+from vw_fastcb.loop.journal import JournalRefused
 from vw_fastcb.loop.loop import journal_of
 
 # Where SQLite locks, as it documents: whoever has a file open for reading, and whoever has its index open.
 SHARED = (0x40000000 + 2, 510)
 INDEX = (120 + 8, 1)
+CHECKPOINT = (120 + 1, 1)  # of the index: whoever moves the log into the file
 WRITING = (0x40000000 + 2 + 510, 1)  # ours, right behind
 
 _VISIT = "import sys; from vw_fastcb import Loop; Loop.open(sys.argv[1], learn=False).close()"
 _STOCK = "import sys, sqlite3; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM lease').fetchall()"
+_FILL_AND_CHECKPOINT = """
+import sys
+from vw_fastcb import Loop
+from vw_fastcb.loop.loop import journal_of
+with Loop.open(sys.argv[1]) as loop:
+    for number in range(50):
+        loop.decide({"text": "x" * 5000}, event_id=f"other-{number}")
+    print(journal_of(loop)._is_log_emptied())
+"""
 _WHICH_ARE_REFUSED = """
 import errno, fcntl, os, struct, sys
 for name, start, length in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
@@ -84,9 +96,90 @@ def test_the_locks_leave_stock_sqlite_what_it_needs(tmp_path):
         loop.decide({}, event_id="after")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         assert db.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
-    with open_loop(tmp_path) as loop:  # writers need the file for themselves now
+    with open_loop(tmp_path) as loop:
         loop.decide({}, event_id="last")
     check(path, {"before", "after", "last"})
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["this process", "another process"])
+def test_a_journal_that_is_open_is_refused_under_another_name(tmp_path, here):
+    """Its log is beside the first name. The other one had its own, and what one of them acknowledged was lost."""
+    path, other = tmp_path / "loop.db", tmp_path / "other.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+        os.link(path, other)
+        if here:
+            with pytest.raises(JournalRefused, match="open under another name"):
+                Loop.open(other)
+        else:
+            command = [sys.executable, "-c", _VISIT, other]
+            refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+            assert "is open under another name, a hard link" in refused.stderr
+            subprocess.run([sys.executable, "-c", _VISIT, path], check=True, timeout=60)
+        Loop.open(path, learn=False).close()
+        loop.decide({}, event_id="after")
+        assert loop.status().problems == ()
+    assert {one.name for one in tmp_path.iterdir()} == {"loop.db", "other.db"}
+    with Loop.open(other) as loop:  # nobody has it open any more
+        loop.decide({}, event_id="last")
+    check(path, {"before", "after", "last"})
+
+
+_WRITES_BESIDE_OTHERS = """
+import sys, time
+from vw_fastcb import Loop
+path, name = sys.argv[1:]
+with Loop.open(path) as loop:
+    print("open", flush=True)
+    for number in range(20):
+        loop.decide({}, event_id=f"{name}-{number}")
+        time.sleep(0.002)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["PRAGMA journal_mode = DELETE", "VACUUM INTO"])
+def test_a_journal_that_lost_its_write_ahead_log_has_one_again_and_all_can_write(tmp_path, how):
+    """In SQLite's other modes processes that have it open keep each other out, and were refused."""
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        if how == "VACUUM INTO":
+            db.execute("VACUUM INTO ?", [str(tmp_path / "copy.db")])
+            path = tmp_path / "copy.db"
+        else:
+            db.execute(how)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    command = [sys.executable, "-c", _WRITES_BESIDE_OTHERS, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    writers = [subprocess.Popen([*command, f"w{number}"], **pipes) for number in range(3)]
+    assert [writer.stdout.readline() for writer in writers] == ["open\n"] * 3
+    assert read_all(path) == 3
+    for writer in writers:
+        writer.communicate("end\n", timeout=60)
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    check(path, {"before", *(f"w{writer}-{number}" for writer in range(3) for number in range(20))})
+
+
+def test_a_reader_that_keeps_a_journal_from_having_its_log_is_waited_for(tmp_path):
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM record").fetchone()
+        timer = threading.Timer(0.3, db.execute, ["COMMIT"])
+        timer.start()
+        with open_loop(tmp_path) as loop:
+            assert not timer.is_alive()
+            loop.decide({}, event_id="after")
+        timer.join()
+    check(path, {"before", "after"})
 
 
 def handles_of(name):
@@ -178,6 +271,47 @@ def test_the_locks_are_on_the_bytes_that_sqlite_asks_for_whatever_a_loop_does(tm
     with open_loop(tmp_path):
         assert are_held(path)  # once more in the same process
     check(path, {"e1", "e2", "e3"})
+
+
+def test_what_is_read_stays_although_the_index_is_read_meanwhile(tmp_path):
+    """SQLite's lock of a snapshot is dropped then, and a checkpoint would move newer pages under it."""
+    path = tmp_path / "loop.db"
+    with open_loop(tmp_path) as loop:
+        loop.decide({"text": "y" * 5000}, event_id="before")
+    with open_loop(tmp_path, learn=False) as loop:
+        journal = journal_of(loop)
+        fill = [sys.executable, "-c", _FILL_AND_CHECKPOINT, path]
+        with journal._read() as db:
+            db.execute("BEGIN")
+            seen = db.execute("SELECT count(*), max(position) FROM record").fetchone()
+            assert read_all(path) == 3
+            assert subprocess.run(fill, check=True, capture_output=True, text=True).stdout == "False\n"
+            assert db.execute("SELECT count(*), max(position) FROM record").fetchone() == seen
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            db.execute("COMMIT")
+        assert journal.last()[0] >= seen[1] + 50
+        # Nothing is held up once it has been read.
+        assert subprocess.run(fill, check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+def test_a_copy_is_one_moment_although_the_index_is_read_meanwhile(tmp_path, monkeypatch):
+    path = tmp_path / "loop.db"
+    index = tmp_path / "loop.db-shm"
+    found = []
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="before")
+
+        class Watched(sqlite3.Connection):
+            def backup(self, target):
+                read_all(path)
+                found.append(refuses(index, fcntl.F_WRLCK, CHECKPOINT))
+                super().backup(target)
+
+        monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Watched))
+        loop.copy_to(tmp_path / "copy.db")
+        list(journal_of(loop).decisions_by_state(2))
+        assert not refuses(index, fcntl.F_WRLCK, CHECKPOINT)
+    assert found == [True]
 
 
 def test_a_fork_neither_ends_the_locks_nor_keeps_them(tmp_path):

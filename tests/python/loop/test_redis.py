@@ -710,14 +710,28 @@ def test_after_a_checkpoint_that_hung_whoever_asks_is_refused_and_does_not_wait_
         assert loop.status().learned == 4
 
 
-def test_closing_costs_patience_once_while_a_server_hangs(own_server):
+@pytest.mark.parametrize("has_erased", [False, True])
+def test_closing_costs_patience_once_while_a_server_hangs(own_server, has_erased, caplog):
     loop = Loop.open(own_server.url("shop", patience="1s"), **HANGING)
     play(loop, 0, 3)
+    loop._worker.journal._is_rewrite_due = has_erased  # as when Redis was busy writing its file anew
     with _Hangs(loop, own_server) as hangs:
         assert hangs.refusal_of(loop.close)() is None
         assert hangs.questions == 1
+    assert ("run BGREWRITEAOF" in caplog.text) == has_erased
     with Loop.open(own_server.url("shop")) as loop:
         assert loop.status().learned == 3
+
+
+def test_what_was_erased_is_not_forgotten_where_the_server_does_not_answer(own_server):
+    with Loop.open(own_server.url("shop", patience="1s"), **HANGING) as loop:
+        journal = loop._worker.journal
+        with _Hangs(loop, own_server) as hangs:
+            assert isinstance(hangs.refusal_of(loop._worker.empty_log)(), JournalUnreachable)
+            assert journal._is_rewrite_due
+        loop.decide({"user": "Tom"})
+        journal._end_rewriting()
+        assert not journal._is_rewrite_due
 
 
 @pytest.mark.parametrize("patience", ["1s", "1500ms", "2s", "5s", "30s", "50s", "10min"])

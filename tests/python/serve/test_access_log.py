@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -149,3 +150,60 @@ def test_the_bytes_of_an_answer_in_pieces_are_those_of_all_pieces(tmp_path, monk
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [(line["path"], line["bytes"]) for line in lines] == [("/model", len(model)), ("/nowhere", len(missing))]
     assert len(model) > 200
+
+
+def _free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def _asked(process, port):
+    """How a server answers once it is there."""
+    server, end = Served(f"http://127.0.0.1:{port}"), time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            return server.post("/decide", {"context": {}}).status
+        time.sleep(0.02)
+    return f"ended with {process.poll()}"
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_streams_that_are_closed_are_not_mistaken_for_sockets_that_have_their_numbers(tmp_path, closed):
+    port = _free_port()
+    command = [sys.executable, FASTCB, "serve", str(tmp_path / "loop.db"), *NEWS, "--port", str(port)]
+    process = subprocess.Popen(
+        ["sh", "-c", f'exec "$0" "$@" {closed}', *command, "--access-log", "-"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert _asked(process, port) == 200
+        assert {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)} == {"/dev/null"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("where", ["a full disk", "a pipe whose reader has ended"])
+def test_a_server_that_can_print_nothing_starts_serves_and_ends_well(tmp_path, where, as_json):
+    if where == "a full disk":
+        output = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, output = os.pipe()
+        os.close(reader)
+    port = _free_port()
+    command = [sys.executable, FASTCB, "serve", str(tmp_path / "loop.db"), *NEWS, "--port", str(port)]
+    process = subprocess.Popen([*command, *["--json"] * as_json], stdout=output, stderr=output)
+    os.close(output)
+    try:
+        assert _asked(process, port) == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()

@@ -179,6 +179,7 @@ def test_large_bodies_are_refused_whatever_they_say_of_their_length(news):
             b"GET /status HTTP/1.1\r\nhost: [::1]\r\nlong: " + b"x" * 5000 + b"\r\n\r\n", 431, id="long header"
         ),
         pytest.param(b"GET /status HTTP/1.1\r\n" + b"a: b\r\n" * 2000, 431, id="headers without end"),
+        pytest.param(b"GET /status HTTP/1.1\r\nhost: [::1]\r\n" + b"a: b\r\n" * 200, 431, id="many headers"),
         pytest.param(b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", 431, id="long path"),
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, id="TLS"),
         pytest.param(b"HELLO\r\n\r\n", 400, id="another protocol"),
@@ -277,6 +278,42 @@ def test_requests_on_one_connection_are_answered_in_order(news):
         )
         received = b"".join(iter(lambda: raw.recv(4096), b""))
     assert received.index(b"200 OK") < received.index(b"404 Not Found")
+
+
+CHUNKED = (
+    b"POST /decide HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "endless", [b"a: b\r\n" * 1000, b"a: " + b"x" * 6000, b"1;" + b"x" * 6000], ids=lambda sent: sent[:4]
+)
+def test_what_comes_beside_a_body_is_bounded_too(news, endless):
+    """Trailers without end took a gigabyte in seconds, and need no token."""
+    behind = CHUNKED + (b"" if endless.startswith(b"1;") else b"0\r\n")
+    sent = 0
+    with contextlib.closing(news.raw()) as raw:
+        raw.sendall(behind + endless)
+        with contextlib.suppress(ConnectionError):
+            while sent < 20_000_000:
+                raw.sendall(endless if endless.startswith(b"a: b") else b"x" * 6000)
+                sent += 6000
+                if select.select([raw], [], [], 0)[0]:
+                    break
+        assert sent < 20_000_000
+        assert raw.recv(100).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_body_in_chunks_of_a_byte_is_read_and_its_trailers_are_not(tmp_path):
+    body = json.dumps({"context": {"text": "x" * 3000}}).encode()
+    with open_loop(tmp_path) as own, threaded(own) as server, contextlib.closing(server.raw()) as raw:
+        for _ in range(2):
+            raw.sendall(CHUNKED)
+            for byte in body:
+                raw.sendall(b"1\r\n%c\r\n" % byte)
+            raw.sendall(b"0\r\norigin: http://elsewhere.example\r\nhost: elsewhere.example\r\n\r\n")
+            assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert own.status().position == 3
 
 
 LARGE = b"GET / HTTP/1.1\r\nlong: %s\r\n\r\n" % (b"x" * 5000)

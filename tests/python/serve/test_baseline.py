@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -65,6 +67,34 @@ def test_the_answer_has_the_baseline_while_the_store_is_away(redis):
         assert (reward.status, set(reward.json)) == (503, {"error"})
         redis.start()
         while server.post("/decide", {"event_id": "e2", "context": {}, "baseline": names[1]}).status != 200:
+            pass
+
+
+def test_who_waits_behind_a_request_to_a_server_that_hangs_is_answered_with_it(redis):
+    """Patience is how long a client waits: what gathers for the next commit began to wait before this one failed."""
+    with serving(redis.url("news", patience="4s"), *NEWS, "--no-learn") as server:
+        name = server.get("/status").json["settings"]["actions"][0]
+        waits = []
+
+        def ask():
+            begun = time.monotonic()
+            answer = server.post("/decide", {"context": {}, "baseline": name})
+            waits.append((answer.status, answer.json["name"], time.monotonic() - begun))
+
+        redis.process.send_signal(signal.SIGSTOP)
+        try:
+            clients = [threading.Thread(target=ask) for _ in range(70)]  # more than one commit takes
+            for client in clients:
+                client.start()
+                time.sleep(0.01)
+            for client in clients:
+                client.join(PATIENCE)
+        finally:
+            redis.process.send_signal(signal.SIGCONT)
+        assert {(status, said) for status, said, _ in waits} == {(503, name)}
+        assert len(waits) == 70
+        assert max(seconds for *_, seconds in waits) < 6
+        while server.post("/decide", {"context": {}}).status != 200:
             pass
 
 

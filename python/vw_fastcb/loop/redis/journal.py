@@ -218,19 +218,24 @@ class RedisJournal:
         """While Redis writes its file anew, it has to be asked again: what it writes is older than the erasure."""
         if self._is_rewrite_due:
             self._is_rewrite_due = False  # first: another thread may have erased something else meanwhile
-            if not self._store.server.rewrite_log():
-                self._is_rewrite_due = True
+            will_be_done = False
+            try:
+                will_be_done = self._store.server.rewrite_log()
+            finally:
+                if not will_be_done:
+                    self._is_rewrite_due = True
 
     def _end_rewriting(self) -> None:
+        """Asks until it is done. A server that is away is not asked: whoever closes has waited for it already."""
         end = time.monotonic() + self.address.patience
-        while self._is_rewrite_due:
-            self._rewrite_if_due()
-            if not self._is_rewrite_due:
-                return
-            if time.monotonic() > end:
-                _log.warning("%s is still being written anew; for what was erased, run BGREWRITEAOF then", self)
-                return
-            time.sleep(_REWRITES_APART)
+        try:
+            while self._is_rewrite_due and not self._store.server.is_away and time.monotonic() < end:
+                self._rewrite_if_due()
+                if self._is_rewrite_due:
+                    time.sleep(_REWRITES_APART)
+        finally:
+            if self._is_rewrite_due:
+                _log.warning("what was erased in %s may be left in Redis' append-only file; run BGREWRITEAOF", self)
 
     def size(self) -> int:
         """Bytes in the server's memory, as it estimates them."""

@@ -100,6 +100,11 @@ class Server:
         """Begins with new ones: an answer may be on its way in the old ones."""
         self._client.connection_pool.disconnect()
 
+    @property
+    def is_away(self) -> bool:
+        """Whether it did not answer when it was last asked."""
+        return self._lost_at is not None
+
     def run(self, script: str, key: str, *arguments: Any) -> Any:
         """Runs a script."""
         if time.monotonic() - self._looked_at > _LOOKS_APART:
