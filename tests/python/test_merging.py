@@ -94,6 +94,24 @@ def test_learners_of_equal_data_know_as_many_times_more(
         np.testing.assert_allclose(together, count * own, rtol=1e-5, atol=1e-5 * (abs(own).max() if own.size else 1))
 
 
+@pytest.mark.parametrize("capacity", CAPACITIES[:-1])
+def test_merged_moments_are_those_of_all_rows_although_their_means_have_moved(tmp_path: Path, capacity: int) -> None:
+    """The rows of the base are in each part, and count once."""
+
+    def log(seed: int, centre: float) -> Events:
+        rows, *rest = events(150, seed)
+        return (np.float32(rows + centre), *rest)
+
+    first, second = log(2, 2.0), log(3, -3.0)
+    base = learn(tmp_path / "base", log(1, 0.0), capacity)
+    parts = [learn(tmp_path / name, one, capacity, base) for name, one in (("first", first), ("second", second))]
+    merged = newton_state(merge(tmp_path / "merged", parts, base), capacity)
+    together = newton_state(learn(tmp_path / "together", second, capacity, parts[0]), capacity)
+    assert merged.seen == pytest.approx(together.seen, rel=1e-9)
+    np.testing.assert_allclose(merged.means[1:], together.means[1:], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(merged.squares[1:], together.squares[1:], rtol=1e-6)
+
+
 @pytest.mark.parametrize("has_base", [False, True], ids=["new", "from_base"])
 @pytest.mark.parametrize("capacity", CAPACITIES)
 def test_a_merged_model_is_nearly_as_good_as_one_model_of_all_data(

@@ -422,3 +422,19 @@ def test_the_evidence_for_every_kind_of_weight_fades(capacity, tmp_path):
     assert len(known[capacity]) >= 5
     assert np.all(known[capacity] > 0.5 * REMEMBERED / 4)
     assert np.all(known[capacity] < 2 * REMEMBERED / 4 + 4)
+
+
+def test_evidence_outside_the_block_is_about_values_relative_to_the_largest(tmp_path):
+    """Once there is a value of 3, what was a value of 1 counts as a third, and its evidence as a ninth."""
+    bandit = FastCB(2, oracle="newton", vw_args="--fastcb_capacity 0", seed=1)
+    evidence, largest = 0.0, 0.0
+    for value, cost in [(1.0, 1), (3.0, 0), (-2.0, 1), (-12.0, 1)]:
+        predicted = float(bandit.predict_cost([[value]])[0, 0])
+        evidence *= min(1.0, largest / abs(value)) ** 2
+        largest = max(largest, abs(value))
+        evidence += predicted * (1 - predicted) * (value / largest) ** 2
+        bandit.learn_event([value], 0, cost)
+    bandit.save(tmp_path / "model")
+    ((_, known, most),) = newton_state(tmp_path / "model", capacity=0).rest.values()
+    assert most == largest
+    assert known == pytest.approx(evidence, rel=1e-5)

@@ -393,6 +393,19 @@ def test_an_action_that_some_events_lack_may_earn_anything_there():
     assert 1.0 in found.estimates["ips"].interval
 
 
+@pytest.mark.parametrize("batches", [{0}, {3}, {19}], ids=["the first", "one amid", "the last"])
+def test_an_action_needs_to_be_met_in_one_batch_of_the_log(tmp_path, monkeypatch, batches):
+    monkeypatch.setattr(logs, "_LINES", 50)
+    lines = World(2, 1000).lines()
+    named = [one if i // 50 in batches else one.replace("music", "opera") for i, one in enumerate(lines)]
+    (tmp_path / "log").write_text("\n".join(named) + "\n")
+    music, nothing = judged(tmp_path / "log", "constant:music", "constant:ballet")
+    assert music.refused is None
+    assert nothing.refused == (
+        "no event has an action 'ballet'; expected its number, from 0, or a text among its features."
+    )
+
+
 THIRDS = [1 / 3] * 3
 
 

@@ -86,6 +86,18 @@ def test_the_baseline_is_exported_and_imported(tmp_path, kind, actions):
     assert [body.get("baseline") for body in bodies(tmp_path / "again.db")] == [0, 1, 2, None, 1, 2]
 
 
+def test_an_imported_baseline_is_the_action_of_that_name_wherever_the_journal_has_it(tmp_path):
+    with open_loop(tmp_path) as loop:
+        name = loop.decide({"hour": 9}, event_id="e1", baseline="sports").name
+        loop.reward("e1", 1)
+    cli.told("export", tmp_path / "loop.db", "--dsjson", tmp_path / "log")
+    actions = ["music", "politics", "sports"]
+    given = ("--actions", ",".join(actions), "--reward-range", 0, 1)
+    cli.told("import", tmp_path / "again.db", "--dsjson", tmp_path / "log", *given)
+    (body,) = bodies(tmp_path / "again.db")
+    assert [actions[body["action"]], actions[body["baseline"]]] == [name, "sports"]
+
+
 def test_where_the_store_is_away_the_error_brings_the_baseline(tmp_path):
     need_redis()
     server = RedisServer(tmp_path)

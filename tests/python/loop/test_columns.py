@@ -275,6 +275,17 @@ def test_nested_names_words_and_patterns(home):
         assert position(loop) == before
 
 
+def test_of_several_patterns_the_one_that_says_most_of_a_name_counts(home):
+    columns = {"user.*": "number", "user.name*": "text", "*": "any"}
+    with open_loop(home, columns=columns) as loop:
+        loop.decide({"user": {"age": 3, "name": "Tom", "name_of_cat": "Tim"}, "hour": "late"})
+        before = position(loop)
+        for wrong in ({"user": {"name": 3}}, {"user": {"age": "old"}}):
+            with pytest.raises(ValueError, match="the context"):
+                loop.decide(wrong)
+        assert position(loop) == before
+
+
 def test_a_declared_width(home):
     with open_loop(home, columns=3) as loop:
         loop.decide([1, 2, 3])

@@ -1,6 +1,7 @@
 """What may go wrong around a loop: killed processes, broken writes, full disks, Ctrl-C, forks, races."""
 
 import gc
+import itertools
 import json
 import os
 import shutil
@@ -319,6 +320,32 @@ def test_a_loop_that_was_closed_holds_no_model(home):
     finally:
         gc.enable()
     assert sizes[1] - sizes[0] < 20_000_000, sizes
+
+
+def test_a_model_that_is_saved_once_more_is_whole_all_the_time(home, monkeypatch):
+    """Nothing was learned since, so the next checkpoint has the same model, and ends in the middle of it."""
+    for journals in (sqlite, redis_checkpoints):
+        monkeypatch.setattr(journals, "_MODEL_PART", 100)
+    with open_loop(home, bits=10, checkpoint_every="1h") as loop:
+        play(loop, 0, 10)
+        saved = loop.checkpoint()
+        journal, content = loop._worker.journal, loop.model().to_bytes()
+        (sha256,) = {one.sha256 for one in loop.generations()}
+        real = journal.checkpoint_tasks
+
+        def cut_short(new):
+            tasks = real(new)
+            yield from itertools.islice(tasks, len(content) // 200)
+            raise JournalFull("there is no room.")
+
+        loop.decide({"user": "u1", "hour": 2}, event_id="new")
+        journal.checkpoint_tasks = cut_short
+        with pytest.raises(JournalFull):
+            loop.checkpoint()
+        journal.checkpoint_tasks = real
+        assert journal.model(sha256) == content
+        assert loop.checkpoint() == saved + 1
+        assert {one.sha256 for one in loop.generations()} == {sha256}
 
 
 def test_a_generation_is_not_dropped_while_a_rollback_to_it_waits(home):

@@ -389,6 +389,22 @@ def test_settings_that_mean_other_weights_relearn_or_begin_afresh(home):
     assert replayed(path).agrees
 
 
+def test_relearning_begins_with_the_first_record_that_retention_has_left(home):
+    clock = Clock()
+    with open_loop(home, clock=clock, bits=10, wait="1min", retention="10s", keep_generations=1) as loop:
+        play(loop, 0, 10)
+        clock.now += 120_000
+        loop.tick()
+        play(loop, 10, 15)  # their windows are open, so they stay
+        clock.now += 11_000
+        loop.decide({"user": "Tom"}, event_id="now")
+        loop.checkpoint()
+        assert next(loop._worker.journal.read()).event_id == "e10"
+    with Loop.open(home / "loop.db", clock=clock, bits=12, change=True, relearn=True) as loop:
+        assert loop.status().learned == 5
+    assert replayed(home / "loop.db").agrees
+
+
 @pytest.mark.parametrize("ticks", [False, True])
 def test_what_waits_is_learned_by_a_model_that_was_begun_afresh(home, ticks):
     clock = Clock()

@@ -121,3 +121,16 @@ def test_a_checkpoint_of_an_earlier_lease_is_refused_although_the_process_learns
         loop.checkpoint()
     kept = reference.check(path)
     assert kept[max(kept)] == reference.undisturbed(path)
+
+
+def test_whoever_lost_the_lease_cannot_give_it_back(home):
+    """A process that could not begin to learn gives its lease back, perhaps after another one has taken it."""
+    Loop.open(home / "loop.db", **SETTINGS).close()
+    with journal_at(home / "loop.db") as slow, journal_at(home / "loop.db") as quick:
+        lost = slow.take_lease(60_000)
+        held = quick.take_lease(60_000, by_force=True)
+        slow.release(lost)
+        assert slow.lease() == held
+        assert slow.take_lease(60_000) is None
+        quick.release(held)
+        assert not slow.lease().is_live

@@ -243,7 +243,7 @@ def test_clients_that_leave_in_the_middle_harm_nobody(news):
 
 
 def test_clients_that_do_not_read_are_let_go(loop):
-    with threaded(loop, 4096, bounds=Bounds(reading=0.3)) as server, socket.socket() as raw:
+    with threaded(loop, 4096, bounds=Bounds(arrival=1000, reading=0.3)) as server, socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", server.port))
         raw.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: [::1]\r\n\r\n" * 60)

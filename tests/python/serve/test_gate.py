@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from vw_fastcb.refusals import RefusedValue
 from vw_fastcb.serve.endpoints import Endpoint
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.gate import SHED, Disconnected, Gate
@@ -25,7 +26,8 @@ def counted(metrics):
     [
         (ApiError(503, "too much.", is_shed=True), 503, 1),
         (ApiError(503, "the store is away."), 503, 0),
-        (ValueError("wrong."), 400, 0),
+        (RefusedValue("wrong."), 400, 0),
+        (ValueError("a defect of ours"), 500, 0),
         (OSError("a surprise"), 500, 0),
         (Disconnected(), 499, 0),
         (asyncio.CancelledError(), 503, 0),
