@@ -303,6 +303,7 @@ void register_rows(py::module_& module)
 }
 }  // namespace
 
+// Long because it names what Python may call, one function after another.
 void register_learner(py::module_& module)
 {
   using py::arg;

@@ -1,5 +1,9 @@
 #include "row_reader.h"
 
+#include "frame_column.h"
+#include "python_values.h"
+#include "sparse_parts.h"
+
 #include <pybind11/gil_safe_call_once.h>
 
 #include <algorithm>
@@ -10,190 +14,10 @@
 
 namespace vw_fastcb
 {
-// One sparse row, or several: values, columns and offsets as scipy holds them, read where they are.
-struct sparse_parts
-{
-  py::array values;   // of float or double
-  py::array columns;  // of int32_t or int64_t
-  std::vector<int64_t> offsets;
-
-  bool wide() const { return columns.itemsize() == sizeof(int64_t); }
-  int64_t column(int64_t i) const
-  {
-    return wide() ? static_cast<const int64_t*>(columns.data())[i] : static_cast<const int32_t*>(columns.data())[i];
-  }
-  float value(int64_t i) const
-  {
-    return values.itemsize() == sizeof(double) ? static_cast<float>(static_cast<const double*>(values.data())[i])
-                                               : static_cast<const float*>(values.data())[i];
-  }
-
-  // Whether the columns of each row lie within the width and in order.
-  bool is_sound(size_t width) const
-  {
-    for (size_t row = 0; row + 1 < offsets.size(); ++row)
-    {
-      int64_t before = -1;
-      for (auto i = offsets[row]; i < offsets[row + 1]; ++i)
-      {
-        const auto at = column(i);
-        if (at <= before || static_cast<size_t>(at) >= width) { return false; }
-        before = at;
-      }
-    }
-    return true;
-  }
-};
-
 namespace
 {
-constexpr py::ssize_t ALL = -1;
-
 // Kinds are remembered of so many names. Dictionaries may have any number of them, such as the words of texts.
 constexpr size_t MOST_KINDS = 4096;
-
-// What this file leaves to vw_fastcb.learner.rows, which knows the packages that users bring.
-struct python_side
-{
-  py::object canonical;      // anything else into a form that is read here, or an error
-  py::object check_columns;  // raises where columns are others than before
-  py::object refuse_value;   // raises: an array with values that are not finite
-  py::object is_number;      // whether an object that is neither an int nor a float is a number
-  py::object columns;        // the class of a frame's columns
-  py::object number;         // the two kinds
-  py::object text;
-};
-
-const python_side& python()
-{
-  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<python_side> found;
-  return found
-      .call_once_and_store_result(
-          []
-          {
-            const auto rows = py::module_::import("vw_fastcb.learner.rows");
-            return python_side{rows.attr("canonical"), rows.attr("check_columns"), rows.attr("refuse_value"),
-                rows.attr("is_number"), rows.attr("Columns"), py::str("number"), py::str("text")};
-          })
-      .get_stored();
-}
-
-// A plain array: numpy's own type (no subclass), float32 or float64 as this machine has them.
-bool is_plain(const py::handle& given, int dimensions)
-{
-  auto& api = py::detail::npy_api::get();
-  if (Py_TYPE(given.ptr()) != api.PyArray_Type_) { return false; }
-  const auto* array = py::detail::array_proxy(given.ptr());
-  if (array->nd != dimensions || (array->flags & py::detail::npy_api::NPY_ARRAY_ALIGNED_) == 0) { return false; }
-  static PyObject* const single = py::dtype::of<float>().release().ptr();
-  static PyObject* const twice = py::dtype::of<double>().release().ptr();
-  if (array->descr == single || array->descr == twice) { return true; }
-  const auto type = py::reinterpret_borrow<py::array>(given).dtype();  // an equal one, as pickled arrays bring it
-  return type.equal(py::dtype::of<float>()) || type.equal(py::dtype::of<double>());
-}
-
-std::string text_of(const py::handle& text, const char* what)
-{
-  py::ssize_t length = 0;
-  const char* const bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
-  if (bytes == nullptr)
-  {
-    PyErr_Clear();
-    throw py::value_error(std::string(what) + " " + py::repr(text).cast<std::string>() +
-                          " has half of a surrogate pair, which is no text; expected valid Unicode.");
-  }
-  return {bytes, static_cast<size_t>(length)};
-}
-
-// A feature's value: a number, or nothing where it is missing.
-std::optional<double> number_of(const std::string& name, const py::handle& value, const std::string& where)
-{
-  PyObject* const object = value.ptr();
-  const bool sure = PyFloat_Check(object) != 0 || PyLong_Check(object) != 0;
-  if (!sure && std::strcmp(Py_TYPE(object)->tp_name, "NAType") == 0) { return std::nullopt; }  // pandas.NA
-  if (!sure && !py::cast<bool>(python().is_number(value)))
-  {
-    throw py::type_error(where + "the feature '" + name + "' has the value " + py::repr(value).cast<std::string>() +
-                         "; expected a number, a string, a boolean or None.");
-  }
-  const double number = PyFloat_AsDouble(object);
-  const bool failed = number == -1. && PyErr_Occurred() != nullptr;
-  if (failed) { PyErr_Clear(); }
-  if (!failed && std::isnan(number)) { return std::nullopt; }
-  if (failed || !std::isfinite(static_cast<float>(number)))
-  {
-    auto shown = failed ? std::string("a number of too many digits") : py::repr(value).cast<std::string>();
-    throw py::value_error(where + "the feature '" + name + "' has the value " + shown +
-                          ", which is infinite in float32; expected a finite number.");
-  }
-  return number;
-}
-
-// Whether this is an array of one of two types, its entries one after another.
-template <typename First, typename Second>
-bool is_list_of(const py::handle& given)
-{
-  if (!py::isinstance<py::array_t<First>>(given) && !py::isinstance<py::array_t<Second>>(given)) { return false; }
-  const auto array = py::reinterpret_borrow<py::array>(given);
-  return array.ndim() == 1 && (array.size() <= 1 || array.strides(0) == array.itemsize());
-}
-
-// Some entries of an array of whole numbers.
-std::vector<int64_t> whole_numbers(const py::handle& given, py::ssize_t first, py::ssize_t end)
-{
-  if (!is_list_of<int32_t, int64_t>(given)) { return {}; }
-  const auto array = py::reinterpret_borrow<py::array>(given);
-  if (array.itemsize() == sizeof(int32_t))
-  {
-    const auto* const entries = static_cast<const int32_t*>(array.data());
-    return {entries + first, entries + end};
-  }
-  const auto* const entries = static_cast<const int64_t*>(array.data());
-  return {entries + first, entries + end};
-}
-
-std::optional<sparse_parts> parts_of(const py::object& data, const py::object& columns, std::vector<int64_t> offsets)
-{
-  if (offsets.empty() || !std::is_sorted(offsets.begin(), offsets.end()) || offsets.front() < 0) { return {}; }
-  if (!is_list_of<float, double>(data) || !is_list_of<int32_t, int64_t>(columns)) { return {}; }
-  sparse_parts parts{data, columns, std::move(offsets)};
-  const auto end = parts.offsets.back();
-  if (end > parts.values.size() || end > parts.columns.size()) { return {}; }
-  return parts;
-}
-
-// scipy's compressed sparse rows, of which `row` is wanted, or all.
-std::optional<sparse_parts> parts_of_matrix(const py::handle& given, py::ssize_t rows, py::ssize_t row)
-{
-  const py::object offsets = given.attr("indptr");
-  if (static_cast<py::ssize_t>(py::len(offsets)) != rows + 1 || row >= rows) { return {}; }
-  const auto first = std::max<py::ssize_t>(row, 0);
-  const auto end = row == ALL ? rows + 1 : first + 2;
-  return parts_of(given.attr("data"), given.attr("indices"), whole_numbers(offsets, first, end));
-}
-
-bool is_sparse_matrix(const py::handle& given)
-{
-  const char* const name = Py_TYPE(given.ptr())->tp_name;
-  return std::strcmp(name, "csr_matrix") == 0 || std::strcmp(name, "csr_array") == 0;
-}
-
-// What a decision keeps of a sparse row: (values, columns).
-bool is_sparse_row(const py::handle& given) { return PyTuple_CheckExact(given.ptr()) != 0 && py::len(given) == 2; }
-
-// The same row by name: several together are a list of dictionaries.
-py::dict as_dict(const py::object& sparse_row)
-{
-  const auto pair = py::reinterpret_borrow<py::tuple>(sparse_row);
-  const auto values = py::reinterpret_borrow<floats>(pair[0]);
-  const auto columns = py::reinterpret_borrow<indices>(pair[1]);
-  py::dict row;
-  for (py::ssize_t i = 0; i < values.size(); ++i)
-  {
-    row[py::str(std::to_string(columns.data()[i]))] = py::float_(values.data()[i]);
-  }
-  return row;
-}
 
 py::array_t<float> frozen_floats(const feature_rows& rows, const std::vector<py::ssize_t>& shape)
 {
@@ -270,9 +94,9 @@ row_reader::row_reader(const name_hash& names, std::string noun)
   _numbers_follow = names("7") == _hash_of_zero + 7 && names("123456") == _hash_of_zero + 123456;
 }
 
-encoded_rows row_reader::one(const py::handle& given) const { return read(given, {/*one=*/true, ALL}); }
+encoded_rows row_reader::one(const py::handle& given) const { return read(given, {/*one=*/true, ALL_ROWS}); }
 
-encoded_rows row_reader::all(const py::handle& given) const { return read(given, {/*one=*/false, ALL}); }
+encoded_rows row_reader::all(const py::handle& given) const { return read(given, {/*one=*/false, ALL_ROWS}); }
 
 encoded_rows row_reader::row_of(const py::handle& given, py::ssize_t row) const
 {
@@ -314,12 +138,12 @@ bool row_reader::read_dense(const py::handle& given, const request& wanted, enco
   const auto array = py::reinterpret_borrow<py::array>(given);
   const auto width = static_cast<size_t>(array.shape(array.ndim() - 1));
   const auto count = wanted.one ? 1 : static_cast<size_t>(array.shape(0));
-  if (wanted.row != ALL && static_cast<size_t>(wanted.row) >= count) { return false; }
+  if (wanted.row != ALL_ROWS && static_cast<size_t>(wanted.row) >= count) { return false; }
   rows.columns = py::int_(width);
   rows._table = table_of(width);
   rows.features = feature_rows::dense(array.data(), is_double(array), count, width, wanted.one ? 0 : array.strides(0),
       array.strides(array.ndim() - 1), rows._table->data());
-  if (wanted.row != ALL) { rows.features = rows.features.alone(static_cast<size_t>(wanted.row)); }
+  if (wanted.row != ALL_ROWS) { rows.features = rows.features.alone(static_cast<size_t>(wanted.row)); }
   rows._form = encoded_rows::form::dense;
   rows._source = array;
   rows._dense = rows.features;
@@ -442,7 +266,7 @@ bool row_reader::read_dicts(const py::handle& given, const request& wanted, enco
   const auto count = listed ? PyList_GET_SIZE(object) : 1;
   if (count == 0 || wanted.row >= count) { return false; }
   const auto first = std::max<py::ssize_t>(wanted.row, 0);
-  const auto end = wanted.row == ALL ? count : first + 1;
+  const auto end = wanted.row == ALL_ROWS ? count : first + 1;
   rows._form = encoded_rows::form::dicts;
   rows._source = py::reinterpret_borrow<py::object>(given);
   rows._first = static_cast<size_t>(first);
@@ -456,7 +280,7 @@ bool row_reader::read_dicts(const py::handle& given, const request& wanted, enco
     const auto entries = py::reinterpret_steal<py::list>(PyDict_Items(dict.ptr()));
     for (const auto& entry : entries)
     {
-      add_named(PyTuple_GET_ITEM(entry.ptr(), 0), PyTuple_GET_ITEM(entry.ptr(), 1), listed ? row : ALL, rows);
+      add_named(PyTuple_GET_ITEM(entry.ptr(), 0), PyTuple_GET_ITEM(entry.ptr(), 1), listed ? row : ALL_ROWS, rows);
     }
     end_row(rows);
   }
@@ -465,8 +289,6 @@ bool row_reader::read_dicts(const py::handle& given, const request& wanted, enco
   return true;
 }
 
-// A frame's columns: names, and for each its numbers (NaN is missing), or codes (-1 is missing) and the words they
-// stand for.
 bool row_reader::read_columns(const py::handle& given, const request& wanted, encoded_rows& rows) const
 {
   if (!py::isinstance(given, python().columns)) { return false; }
@@ -474,53 +296,26 @@ bool row_reader::read_columns(const py::handle& given, const request& wanted, en
   if (wanted.row >= static_cast<py::ssize_t>(count)) { return false; }
   rows.columns = given.attr("columns");
   if (!rows.columns.equal(_columns)) { python().check_columns(_noun, rows.columns, _columns); }
-  struct column
-  {
-    std::string name;
-    uint64_t hash;
-    const double* numbers;
-    const int64_t* codes;
-    std::vector<uint64_t> words;
-  };
-  std::vector<column> columns;
+  std::vector<frame_column> columns;
   std::vector<py::object> owners;
-  for (const auto& one : given.attr("content"))
+  for (const auto& column : given.attr("content"))
   {
-    const py::object name = one.attr("name");
-    column next{text_of(name, "the column"), 0, nullptr, nullptr, {}};
-    next.hash = _names(next.name);
-    const py::object words = one.attr("words");
-    const py::object entries = one.attr("entries");
-    owners.push_back(entries);
-    if (words.is_none()) { next.numbers = py::reinterpret_borrow<doubles>(entries).data(); }
-    else
-    {
-      next.codes = py::reinterpret_borrow<indices>(entries).data();
-      for (const auto& word : words) { next.words.push_back(_names(next.name + "=" + text_of(word, "the category"))); }
-    }
-    const py::object kind = one.attr("kind");
-    if (!kind.is_none()) { check_kind(name, kind, rows); }
-    columns.push_back(std::move(next));
+    owners.push_back(column.attr("entries"));
+    columns.push_back(read_column(column, _names));
+    const py::object kind = column.attr("kind");
+    if (!kind.is_none()) { check_kind(py::object(column.attr("name")), kind, rows); }
   }
   const auto first = static_cast<size_t>(std::max<py::ssize_t>(wanted.row, 0));
   rows._form = encoded_rows::form::columns;
   rows._source = py::reinterpret_borrow<py::object>(given);
   rows._first = first;
   rows._offsets.push_back(0);
-  for (size_t row = first; row < (wanted.row == ALL ? count : first + 1); ++row)
+  for (size_t row = first; row < (wanted.row == ALL_ROWS ? count : first + 1); ++row)
   {
     for (const auto& column : columns)
     {
-      const bool missing = column.codes != nullptr ? column.codes[row] < 0 : std::isnan(column.numbers[row]);
-      if (missing) { add_missing(column.name, rows); }
-      else if (column.codes != nullptr)
-      {
-        rows._row.emplace_back(column.words[static_cast<size_t>(column.codes[row])], 1.f);
-      }
-      else if (static_cast<float>(column.numbers[row]) != 0.f)
-      {
-        rows._row.emplace_back(column.hash, static_cast<float>(column.numbers[row]));
-      }
+      if (column.is_missing(row)) { add_missing(column.name, rows); }
+      else if (const auto feature = column.feature(row); feature.second != 0.f) { rows._row.push_back(feature); }
     }
     end_row(rows);
   }
@@ -568,7 +363,7 @@ void row_reader::add_named(const py::handle& key, const py::handle& value, py::s
     rows._row.emplace_back(_names(name + "=" + text_of(value, "the text")), 1.f);
     return;
   }
-  const auto where = row == ALL ? std::string() : "row " + std::to_string(row) + " of " + _noun + ": ";
+  const auto where = row == ALL_ROWS ? std::string() : "row " + std::to_string(row) + " of " + _noun + ": ";
   const auto number = number_of(name, value, where);
   if (!number)
   {

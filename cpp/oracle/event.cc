@@ -185,8 +185,8 @@ void for_each_part(const feature_spans& own, const feature_spans& shared, const 
 }
 
 // How many features for_each_part goes through.
-size_t count_features(const feature_spans& own, const feature_spans& shared, const interaction_list& interactions,
-    size_t& products)
+size_t count_features(
+    const feature_spans& own, const feature_spans& shared, const interaction_list& interactions, size_t& products)
 {
   size_t count = 0;
   for (const auto* spans : {&own, &shared})
@@ -224,7 +224,10 @@ void event::read_plain(const feature_spans& own_spans, bool keys_are_known, feat
   for_each_part(
       own_spans, _shared, *_interactions,
       [&keys, layout](const feature_span& span)
-      { keys = std::transform(span.indices, span.indices + span.count, keys, [layout](uint64_t i) { return layout.key_of(i); }); },
+      {
+        keys = std::transform(
+            span.indices, span.indices + span.count, keys, [layout](uint64_t i) { return layout.key_of(i); });
+      },
       [&keys, layout](uint64_t index, float, const feature_span& others)
       {
         const uint64_t hash = hash_of_pair(index, 0);

@@ -82,7 +82,6 @@ protected:
     std::vector<uint64_t> keys;
     std::vector<float> values;
     size_t products = 0;
-
   };
   // The features of a line of which VW sees more than spans and pairs.
   virtual void read_as_vw_does(size_t line, feature_list& read) = 0;
@@ -121,11 +120,11 @@ private:
   {
     feature_list read;
     span_copy own;
-    uint64_t version = 0;       // of what was read; 0 for nothing
+    uint64_t version = 0;  // of what was read; 0 for nothing
     uint64_t keys_version = 0;
-    uint64_t common = 0;        // what all lines had in common then
+    uint64_t common = 0;  // what all lines had in common then
     uint64_t common_keys = 0;
-    uint64_t begun = 0;         // the event that it was last asked for
+    uint64_t begun = 0;  // the event that it was last asked for
   };
 
   void refresh(size_t line, kept_line& kept);

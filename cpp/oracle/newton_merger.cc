@@ -7,9 +7,7 @@
 
 namespace vw_fastcb
 {
-namespace
-{
-class matrix
+class newton_merger::matrix
 {
 public:
   explicit matrix(size_t size) : _size(size), _numbers(size * size, 0.) {}
@@ -24,18 +22,18 @@ private:
 
 // The inverse of a symmetric matrix with positive eigenvalues, by Cholesky's decomposition. A pivot that rounding has
 // taken to nothing stays at what it was a trillionth of.
-matrix inverse(matrix given)
+newton_merger::matrix newton_merger::inverse(matrix positive)
 {
-  const size_t n = given.size();
+  const size_t n = positive.size();
   matrix lower(n);
   for (size_t j = 0; j < n; ++j)
   {
-    double pivot = given(j, j);
+    double pivot = positive(j, j);
     for (size_t k = 0; k < j; ++k) { pivot -= lower(j, k) * lower(j, k); }
-    lower(j, j) = std::sqrt(std::max(pivot, 1e-12 * given(j, j)));
+    lower(j, j) = std::sqrt(std::max(pivot, 1e-12 * positive(j, j)));
     for (size_t i = j + 1; i < n; ++i)
     {
-      double sum = given(i, j);
+      double sum = positive(i, j);
       for (size_t k = 0; k < j; ++k) { sum -= lower(i, k) * lower(j, k); }
       lower(i, j) = sum / lower(j, j);
     }
@@ -64,7 +62,7 @@ matrix inverse(matrix given)
   return found;
 }
 
-matrix information_of(const newton_weights& known)
+newton_merger::matrix newton_merger::information_of(const newton_weights& known)
 {
   matrix covariance(known.full());
   for (size_t i = 0; i < known.full(); ++i)
@@ -73,7 +71,6 @@ matrix information_of(const newton_weights& known)
   }
   return inverse(covariance);
 }
-}  // namespace
 
 struct newton_merger::information
 {
@@ -189,66 +186,105 @@ void newton_merger::merge_slot(
   }
 }
 
+// What a learner knows of a slot, and what its base knew.
+//
 // A learner that went on from a base has the base's columns first, and never translates what it knows while means and
 // deviations move: so what the base knew is taken off as it was.
+struct newton_merger::gained
+{
+  const newton_weights& known;
+  const newton_weights& before;
+  matrix information;
+  matrix information_before;
+  double intercept;
+  double intercept_before;
+
+  gained(const newton_weights& known, const newton_weights& before)
+      : known(known)
+      , before(before)
+      , information(information_of(known))
+      , information_before(information_of(before))
+      , intercept(known.weight(0))
+      , intercept_before(before.columns() > 0 ? before.weight(0) : 0.)
+  {
+  }
+
+  double own(size_t column) const
+  {
+    return column < known.full() ? information(column, column) : 1. / known.variance(column);
+  }
+  double own_before(size_t column) const
+  {
+    if (column >= before.columns()) { return 0.; }
+    return column < before.full() ? information_before(column, column) : 1. / before.variance(column);
+  }
+};
+
 void newton_merger::add_information(
     const translation& part, const newton_block& to, size_t slot, const table_layout& layout, information& merged)
 {
-  auto& precision = merged.precision;
-  const auto& from = *part.from;
-  const auto& known = from._slots[slot];
-  const size_t count = known.full();
-  const auto information = information_of(known);
-  const bool has_base = part.base != nullptr && slot < part.base->_slots.size();
   const newton_weights nothing;
-  const auto& before = has_base ? part.base->_slots[slot] : nothing;
-  const auto information_before = information_of(before);
+  const bool has_base = part.base != nullptr && slot < part.base->_slots.size();
+  gained own(part.from->_slots[slot], has_base ? part.base->_slots[slot] : nothing);
+  const auto r = add_columns_alone(part, to, own, merged);
+  add_rest(part, to, slot, layout, merged, own.intercept, own.intercept_before);
+  add_columns_together(part, own, r, merged);
+}
 
-  // A weight w of this part is R u in terms of the merged one's, u: it changes with the deviation of its column, and
-  // what the mean of the column has moved is the intercept's. Columns that stand alone, here or there, are not part of
-  // R; what their means have moved is taken from the intercept at once.
-  matrix r(std::max(count, precision.size()));
+// A weight w of this part is R u in terms of the merged one's, u: it changes with the deviation of its column, and what
+// the mean of the column has moved is the intercept's. Columns that stand alone, here or there, are not part of R; what
+// their means have moved is taken from the intercept at once.
+newton_merger::matrix newton_merger::add_columns_alone(
+    const translation& part, const newton_block& to, gained& own, information& merged)
+{
+  const auto& from = *part.from;
+  const size_t count = own.known.full();
+  matrix r(std::max(count, merged.precision.size()));
   r(0, 0) = 1.;
-  double intercept = known.weight(0);
-  double intercept_before = before.columns() > 0 ? before.weight(0) : 0.;
-  for (size_t i = 1; i < known.columns(); ++i)
+  for (size_t i = 1; i < own.known.columns(); ++i)
   {
     const auto column = part.columns[i];
     if (column == 0) { continue; }  // between the two kinds of columns
     const double moved = to._centres[column] - from._centres[i];
     const double stretch = from._scales[i] > 0. ? to._scales[column] / from._scales[i] : 0.;
-    if (i < count && column < precision.size())
+    if (i < count && column < merged.precision.size())
     {
       r(0, column) = -moved * to._scales[column];
       r(i, column) = stretch;
       continue;
     }
-    const double weight_before = i < before.columns() ? before.weight(i) : 0.;
-    intercept += known.weight(i) * from._scales[i] * moved;
-    intercept_before += weight_before * from._scales[i] * moved;
-    const double own = i < count ? information(i, i) : 1. / known.variance(i);
-    double own_before = 0.;
-    if (i < before.columns()) { own_before = i < before.full() ? information_before(i, i) : 1. / before.variance(i); }
-    const double gained = own - (i < before.columns() ? own_before : from._priors[i]);
-    merged.own(column) += stretch * stretch * gained;
-    merged.sums[column] += stretch * (own * known.weight(i) - own_before * weight_before);
+    const bool was_known = i < own.before.columns();
+    const double weight_before = was_known ? own.before.weight(i) : 0.;
+    own.intercept += own.known.weight(i) * from._scales[i] * moved;
+    own.intercept_before += weight_before * from._scales[i] * moved;
+    const double precision = own.own(i);
+    const double before = own.own_before(i);
+    merged.own(column) += stretch * stretch * (precision - (was_known ? before : from._priors[i]));
+    merged.sums[column] += stretch * (precision * own.known.weight(i) - before * weight_before);
   }
-  add_rest(part, to, slot, layout, merged, intercept, intercept_before);
+  return r;
+}
+
+void newton_merger::add_columns_together(
+    const translation& part, const gained& own, const matrix& r, information& merged)
+{
+  auto& precision = merged.precision;
+  const size_t count = own.known.full();
   matrix product(r.size());  // what was learned, beyond the prior or the base, times R
   for (size_t i = 0; i < count; ++i)
   {
     double sum = 0.;
     for (size_t j = 0; j < count; ++j)
     {
-      sum += information(i, j) * (j == 0 ? intercept : known.weight(j));
-      double gained = information(i, j);
-      if (std::max(i, j) < before.full())
+      sum += own.information(i, j) * (j == 0 ? own.intercept : own.known.weight(j));
+      double learned = own.information(i, j);
+      if (std::max(i, j) < own.before.full())
       {
-        sum -= information_before(i, j) * (j == 0 ? intercept_before : before.weight(j));
-        gained -= information_before(i, j);
+        sum -= own.information_before(i, j) * (j == 0 ? own.intercept_before : own.before.weight(j));
+        learned -= own.information_before(i, j);
       }
-      else if (i == j) { gained -= from._priors[i]; }
-      for (size_t k = 0; k < precision.size(); ++k) { product(i, k) += gained * r(j, k); }
+      else if (i == j) { learned -= part.from->_priors[i]; }
+      for (size_t k = 0; k < precision.size(); ++k) { product(i, k) += learned * r(j, k); }
     }
     for (size_t k = 0; k < precision.size(); ++k) { merged.sums[k] += r(i, k) * sum; }
   }

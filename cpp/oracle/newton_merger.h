@@ -33,10 +33,17 @@ private:
   static void merge_slot(
       newton_block& to, const std::vector<translation>& parts, size_t slot, const table_layout& layout);
 
+  class matrix;
+  static matrix inverse(matrix positive);
+  static matrix information_of(const newton_weights& known);
+
   // What is known of a slot: the precision of its weights, and precision times weight.
   struct information;
+  struct gained;
   static void add_information(
       const translation& part, const newton_block& to, size_t slot, const table_layout& layout, information& known);
+  static matrix add_columns_alone(const translation& part, const newton_block& to, gained& own, information& merged);
+  static void add_columns_together(const translation& part, const gained& own, const matrix& r, information& merged);
   static void add_rest(const translation& part, const newton_block& to, size_t slot, const table_layout& layout,
       information& known, double& intercept, double& intercept_before);
   static rest_weights merge_rest(

@@ -34,6 +34,7 @@ bool supplied_as(options_i& options, const char* name, const T& value)
 }
 }  // namespace
 
+// Long because it declares the flags, one after another.
 void fastcb_options::add_shared_flags(option_group_definition& group)
 {
   group
