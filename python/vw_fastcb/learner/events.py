@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def _is_one_table(given: Any) -> bool:
     return False
 
 
-def _is_stack(given: Any) -> bool:
+def _is_stack(given: Any) -> TypeGuard[NDArray[Any]]:
     """Whether these are tables of numbers in one array, with at least one row each."""
     return type(given) is np.ndarray and given.ndim == 3 and given.dtype.kind in "biuf" and given.shape[1] > 0
 
