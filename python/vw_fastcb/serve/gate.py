@@ -88,7 +88,10 @@ class Gate:
             except Exception as problem:
                 if status:  # half of an answer is on its way; the connection is closed
                     raise
-                await self._refuse(_as_api_error(problem), scope, counted)
+                try:
+                    await self._refuse(_as_api_error(problem), scope, counted)
+                finally:
+                    _let_go_of_frames(problem)
         finally:
             metrics.in_flight -= 1
             if place is not None:
@@ -158,6 +161,17 @@ async def send_error(problem: ApiError, scope: Scope, send: Send) -> None:
     """Sends an error."""
     headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
     await respond(send, problem.status, problem.body(scope["path"]), [_JSON, *headers])
+
+
+def _let_go_of_frames(problem: BaseException | None) -> None:
+    """Lets go of the calls in which an error was raised, and of what they worked on.
+
+    They hold the whole request, and in turn the error, or a future that has it. Only a search for garbage would find
+    that, and the server searches seldom: 300 refused decisions of 850 kB would take 1.7 GB meanwhile.
+    """
+    while problem is not None:
+        problem.__traceback__ = None
+        problem = problem.__cause__ or problem.__context__
 
 
 def _evicted() -> ApiError:
