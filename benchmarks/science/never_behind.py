@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+import real
 from configurations import Configuration, read_configurations
-from games import FIRST_OF_REPORT, PARTS, games_of, result_of
+from games import PARTS, games_of, result_of
 from lines import Key, Lines, build_of
 from report import report_of
 from rivals import NotPlayed
+from seeds import reports
 
 HERE = Path(__file__).parent
 
@@ -54,7 +56,7 @@ def missing(options: argparse.Namespace, done: set[Key]) -> Iterable[Group]:
     """What is to be played, seed by seed, so that a run that is stopped has something of everything."""
     for seed in options.seeds:
         for part in options.parts:
-            for game in games_of(part, report=seed >= FIRST_OF_REPORT):
+            for game in games_of(part, report=reports(seed)):
                 if not any(fnmatch(game, f"*{pattern}*") for pattern in options.games):
                     continue
                 for delay in options.delays if part != "tables" else (0,):
@@ -129,6 +131,7 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     shared.add_argument("--delays", nargs="+", type=int, default=[0], help="rounds until an outcome is known")
     shared.add_argument("--file", type=Path, default=HERE / "configurations.toml")
     shared.add_argument("--only", nargs="+", help="labels of configurations, with * and ?; all unless given")
+    shared.add_argument("--data", type=Path, help=f"the folder of real data; or set {real.FOLDER}")
     shared.add_argument("--results", type=Path, default=HERE.parents[1] / "build" / "never-behind")
     playing = commands.add_parser("run", parents=[shared], help="play what is missing")
     playing.add_argument("--jobs", type=int, default=1)
@@ -137,6 +140,10 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     writing.add_argument("--output", type=Path, help="a file to write instead of printing")
     options = parser.parse_args(words)
     options.seeds = seeds_of(options.seeds)
+    if options.data is not None:
+        os.environ[real.FOLDER] = str(options.data)  # the processes that play read it, too
+    if "real" in options.parts and options.command == "run":
+        real.folder()
     options.configurations = read_configurations(options.file, options.only)
     return options
 

@@ -9,13 +9,20 @@ from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
+import untuned
 from configurations import Configuration
-from games import FIRST_OF_REPORT, games_of
+from games import dataset_of, games_of
 from lines import Lines
+from seeds import reports
 
 RATIO, SLACK = 1.25, 0.003  # of regret, in worlds
 SHARE = 0.99  # of what the best rival has right or earns, on real data
 MARK = " **<**"
+HEADINGS = {
+    "worlds": "Worlds: regret per round",
+    "tables": "Tables: mean progressive loss",
+    "real": "Real data: earned, or right, per round",
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Cell:
     """The runs of a configuration in one game with one delay.
 
     Attributes:
-        values: By seed: in worlds the regret per round, on real data what was earned or right per round.
+        values: By seed: in worlds the regret per round, on tables the mean loss, on real data what was earned or right.
         share: Of the way from random to best.
         builds: The engines that played.
     """
@@ -65,6 +72,8 @@ def cells_of(lines: Lines, options: argparse.Namespace) -> Cells:
 def _cell(game: str, runs: dict[int, dict[str, Any]]) -> Cell:
     if game.startswith("worlds"):
         values = {seed: abs(line["value"] - line["best"]) for seed, line in runs.items()}
+    elif game.startswith("tables"):
+        values = {seed: line["value"] for seed, line in runs.items()}
     else:  # what was earned; where outcomes are costs of 0 and 1, the share that was right
         values = {
             seed: line["value"] if line["best"] >= line["uniform"] else 1 - line["value"] for seed, line in runs.items()
@@ -118,6 +127,29 @@ def table_of(part: str, cells: Cells, options: argparse.Namespace) -> list[str]:
     return lines
 
 
+def tables_of_sets(cells: Cells, options: argparse.Namespace) -> list[str]:
+    """Mean losses over the sets that all configurations have played, and sets won and lost against tuned algorithms."""
+    played = [{place[0] for place in cells if place[2] == c.label} for c in options.configurations]
+    common = sorted(set.intersection(*(sets for sets in played if sets)) if any(played) else [])
+    games = [game for game in common if game.startswith("tables")]
+    if not games:
+        return ["Nothing was played by everybody."]
+    rivals = untuned.tuned().loc[[game.split(": ", 1)[1] for game in games]]
+    rows = [dataset_of(game).rows for game in games]
+    of_rivals = " | ".join(f"of {r}, tuned: {rivals[r].mean():.4f}" for r in untuned.RIVALS)
+    lines = [
+        f"{len(games)} sets.",
+        "",
+        f"| untuned | mean loss | {of_rivals} |",
+        "|---|---|" + "---|" * len(untuned.RIVALS),
+    ]
+    for configuration, sets in zip(options.configurations, played, strict=True):
+        if sets:
+            losses = [cells[game, 0, configuration.label].mean for game in games]
+            lines.append(untuned.comparison(configuration.label, losses, rivals, rows))
+    return lines
+
+
 def mixed_builds(cells: Cells) -> list[str]:
     builds: dict[str, set[str]] = defaultdict(set)
     for (_, _, label), cell in cells.items():
@@ -132,9 +164,9 @@ def mixed_builds(cells: Cells) -> list[str]:
 def report_of(lines: Lines, options: argparse.Namespace) -> str:
     """The whole report, in Markdown."""
     cells = cells_of(lines, options)
-    stage = "reporting" if min(options.seeds) >= FIRST_OF_REPORT else "choosing"
+    stage = "reporting" if reports(min(options.seeds)) else "choosing"
     text = [f"# Never behind, {stage}", ""]
     for part in options.parts:
-        heading = {"worlds": "Worlds: regret per round"}[part]
-        text += [f"## {heading}", "", *table_of(part, cells, options), ""]
+        table = tables_of_sets(cells, options) if part == "tables" else table_of(part, cells, options)
+        text += [f"## {HEADINGS[part]}", "", *table, ""]
     return "\n".join([*text, *mixed_builds(cells)]).rstrip()
