@@ -26,19 +26,48 @@ from vw_fastcb.refusals import RefusedType, RefusedValue
 Features: TypeAlias = "dict[str, float | int | bool | str | None] | list[float | int | bool | None]"
 
 _DEEPEST = 32
+_MOST_CHARACTERS = 4_194_304  # of the flat names of what is nested, in one context, or in all actions of one decision
 _LARGEST = 3.4e38  # in float32
 _PLAIN = frozenset((float, int, str))
 _NUMBERS = frozenset((float, int))
 _TEXT = frozenset((str,))
 
 
-def features_of(given: Any, what: str) -> Features:
-    """One row of features, flat, in plain values that JSON gives back as they are."""
+class _Room:
+    """How many characters flat names may still have.
+
+    Each name of what is inside begins with the names around it. So a request of a megabyte could ask for gigabytes of
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MOST_CHARACTERS
+
+    def name(self, prefix: str, key: str, what: str) -> str:
+        """A flat name. Raises where it has no room."""
+        if prefix:
+            self._left -= len(prefix) + len(key)
+            if self._left < 0:
+                raise RefusedValue(
+                    f"{what} is nested, and its flat names have more than {_MOST_CHARACTERS:,} characters together; "
+                    "expected fewer or shorter names."
+                )
+        return prefix + key
+
+
+def features_of(given: Any, what: str, room: _Room | None = None) -> Features:
+    """One row of features, flat, in plain values that JSON gives back as they are.
+
+    Args:
+        given: The row.
+        what: What it is, for errors.
+        room: For its names, where it shares that with others.
+    """
     if type(given) is dict and _is_plain(given):
         return dict(given)
     if isinstance(given, Mapping):
         flat: dict[str, Any] = {}
-        for name, value in _flattened(given, "", what, 0):
+        for name, value in _flattened(given, "", what, 0, room or _Room()):
             if name in flat:
                 raise RefusedValue(f"{what} has the feature {name!r} twice, once it is flat; expected each name once.")
             flat[name] = value
@@ -46,9 +75,9 @@ def features_of(given: Any, what: str) -> Features:
     if frames.is_frame(given):
         if len(given) != 1:
             raise RefusedValue(f"{what} has {len(given)} rows; expected one.")
-        return features_of(frames.columns_of(given, what).row(0), what)
+        return features_of(frames.columns_of(given, what).row(0), what, room)
     if frames.is_series(given):
-        return features_of(given.to_dict(), what)
+        return features_of(given.to_dict(), what, room)
     if isinstance(given, np.ndarray) or _is_list(given):
         if isinstance(given, np.ndarray) and given.ndim != 1:
             raise RefusedValue(f"{what} has the shape {given.shape}; expected one row, of shape (d,).")
@@ -66,7 +95,8 @@ def action_features_of(given: Any) -> list[Features]:
         raise RefusedType(f"action_features are {shown(given)}; expected a list of dictionaries, or a table (A, d).")
     if len(given) == 0:
         raise RefusedValue("action_features are empty; expected the features of at least one action.")
-    table = [features_of(one, f"action {i}") for i, one in enumerate(given)]
+    room = _Room()
+    table = [features_of(one, f"action {i}", room) for i, one in enumerate(given)]
     if len({type(one) for one in table}) > 1:
         raise RefusedType("some action_features are dictionaries and some are arrays; expected one form.")
     return table
@@ -113,28 +143,28 @@ def _is_plain(given: dict[Any, Any]) -> bool:
         return False
 
 
-def _flattened(given: Mapping[Any, Any], prefix: str, what: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _flattened(given: Mapping[Any, Any], prefix: str, what: str, depth: int, room: _Room) -> Iterator[tuple[str, Any]]:
     if depth > _DEEPEST:
         raise RefusedValue(f"{what} is nested deeper than {_DEEPEST} levels; expected a flatter dictionary.")
     for key, value in given.items():
         if not isinstance(key, (str, int)) or not _is_text(str(key)):
             raise RefusedType(f"{what} has the name {shown(key)}; expected text, without NUL and lone surrogates.")
-        yield from _feature(f"{prefix}{key}", value, what, depth)
+        yield from _feature(room.name(prefix, str(key), what), value, what, depth, room)
 
 
-def _feature(name: str, value: Any, what: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _feature(name: str, value: Any, what: str, depth: int, room: _Room) -> Iterator[tuple[str, Any]]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        yield from _flattened(value, f"{name}.", what, depth + 1)
+        yield from _flattened(value, f"{name}.", what, depth + 1, room)
     elif isinstance(value, (set, frozenset)):
-        yield from _feature(name, sorted(value), what, depth)
+        yield from _feature(name, sorted(value), what, depth, room)
     elif _is_list(value):
         if value and all(isinstance(one, str) for one in value):
             for word in dict.fromkeys(value):
-                yield f"{name}={_text(word, what)}", 1
+                yield room.name(f"{name}=", _text(word, what), what), 1
         else:
-            yield from _flattened(dict(enumerate(value)), f"{name}.", what, depth + 1)
+            yield from _flattened(dict(enumerate(value)), f"{name}.", what, depth + 1, room)
     elif isinstance(value, str):
         yield name, _text(value, what)
     else:

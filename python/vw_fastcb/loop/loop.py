@@ -928,10 +928,11 @@ def _excluded(settings: Settings, exclude: Any, ids: list[str] | None, table: li
     if exclude is None:
         return []
     if ids is not None and not isinstance(exclude, str):
-        unknown = [one for one in exclude if isinstance(one, str) and one not in ids]
+        number_of = {name: number for number, name in enumerate(ids)}  # both may be long
+        unknown = [one for one in exclude if isinstance(one, str) and one not in number_of]
         if unknown:
             raise RefusedValue(f"exclude has the action {unknown[0]!r}; expected one of {ids}.")
-        exclude = [ids.index(one) if isinstance(one, str) else one for one in exclude]
+        exclude = [number_of[one] if isinstance(one, str) else one for one in exclude]
     numbers = settings.excluded(exclude) or []
     for one in numbers if table is not None else ():
         settings.action_number(one, len(table or ()))

@@ -1177,6 +1177,7 @@ _MEANINGS: dict[int, tuple[type[LoopError], str]] = {
         (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
         (LoopError, _LOCKED),
     ),
+    sqlite3.SQLITE_TOOBIG: (LoopError, "a request is larger than {name!r} can store ({problem}); nothing was stored."),
     **dict.fromkeys(
         (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
         (JournalRefused, "{name!r} is damaged: somebody has changed it ({problem}). Use a backup."),

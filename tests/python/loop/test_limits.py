@@ -10,8 +10,9 @@ import pytest
 
 from loop.support import Clock, open_loop
 from vw_fastcb import Loop
-from vw_fastcb.loop import JournalFailed, JournalRefused, LoopError
+from vw_fastcb.loop import JournalFailed, JournalRefused, LoopError, contexts
 from vw_fastcb.loop import replay as replay_module
+from vw_fastcb.loop.loop import journal_of
 from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.sqlite import SqliteJournal
@@ -246,3 +247,60 @@ def test_a_damaged_file_is_not_read_in_part(tmp_path):
             db.commit()
         with closing(SqliteJournal(path)) as journal, pytest.raises(JournalFailed, match=f"record {missing} "):
             list(Outcomes(journal))
+
+
+# What is large once it is flat, or too large to be stored
+
+NESTED = {
+    "a dictionary": {"p" * 20_000: {str(number): 1 for number in range(60_000)}},
+    "words": {"p" * 20_000: [str(number) for number in range(60_000)]},
+    "a list": {"p" * 20_000: [0] * 60_000},
+    "nothing": {"p" * 20_000: [[]] * 60_000},
+    "two levels": {"p" * 300_000: {"q" * 300_000: {str(number): 1 for number in range(30_000)}}},
+}
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_a_small_request_asks_for_no_gigabytes_of_names(home, shape):
+    """A request of less than a megabyte took 1.2 GB, and ended the loop: no store takes a record of that size."""
+    with open_loop(home, actions=None) as loop:
+        before = loop.status().position
+        for context, actions in ((NESTED[shape], [{}, {}]), ({}, [{"a": 1}, NESTED[shape]])):
+            with pytest.raises(ValueError, match="its flat names have more than 4,194,304 characters together"):
+                loop.decide(context, actions)
+        assert loop.status().position == before
+        loop.decide({"user": {"age": 31}}, [{}, {}])
+
+
+@pytest.mark.parametrize(
+    ("context", "characters"),
+    [
+        ({"ab": {"c": 1, "d": None}}, len("ab.c" + "ab.d")),
+        ({"a": {"b": {"c": 1}}}, len("a.b" + "a.b.c")),
+        ({"t": ["w", "vv"]}, len("t=w" + "t=vv")),
+        ({"t": [5, 6]}, len("t.0" + "t.1")),
+        ({"long name": None, "other": "text"}, 0),
+    ],
+)
+def test_names_of_what_is_nested_have_as_many_characters_as_allowed_and_not_one_more(
+    home, monkeypatch, context, characters
+):
+    with open_loop(home, actions=None) as loop:
+        monkeypatch.setattr(contexts, "_MOST_CHARACTERS", characters)
+        loop.decide(context, [context])
+        if characters:
+            with pytest.raises(ValueError, match="action 1 is nested"):
+                loop.decide({}, [context, {"a": {"b": 1}}])  # all actions together
+            monkeypatch.setattr(contexts, "_MOST_CHARACTERS", characters - 1)
+            with pytest.raises(ValueError, match="the context is nested"):
+                loop.decide(context, [{}])
+
+
+def test_a_record_that_is_too_large_to_be_stored_is_refused_and_the_loop_goes_on(tmp_path):
+    with open_loop(tmp_path) as loop:
+        journal_of(loop)._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+        with pytest.raises(LoopError, match=r"is larger than '.*loop\.db' can store"):
+            loop.decide({"text": "x" * 100_000})
+        loop.decide({"text": "x" * 1000}, event_id="e1")
+        loop.reward("e1", 1)
+        assert (loop.status().ready, loop.status().learned) == (True, 1)
