@@ -350,6 +350,7 @@ class Loop:
         name = _new_id() if asked.event_id is None else checked_id(asked.event_id)
         left_out = _excluded(view.model.settings, asked.exclude, ids, table)
         baseline = _baseline(view.settings, asked.baseline, ids, table, left_out)
+        view.model.check_size(features, table)
         drawn = view.model.decide(features, table, sorted({*left_out, *view.settings.retired_numbers}), name)
         request = {
             "context": features,

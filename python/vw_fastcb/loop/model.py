@@ -16,6 +16,7 @@ from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.learner.settings import Settings
 from vw_fastcb.loop.columns import ColumnRules, Fitted, without_conflicts
 from vw_fastcb.loop.contexts import Features, as_engine_row, as_engine_rows
+from vw_fastcb.loop.products import Products
 from vw_fastcb.refusals import RefusedValue
 
 _MOST_CHARACTERS = 1 << 20  # of the names whose kinds are known, those of contexts and those of actions
@@ -55,6 +56,7 @@ class Model:
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
         self._blank: Engine | None = None  # what decides before there is one
+        self._products = Products(settings)
         self._names = [(0, 0), (0, 0)]  # of contexts and actions: how many have a kind, and their characters
         if content:
             model = _given_anew(settings, content) if is_new else read_model(content, DEFAULTS)
@@ -71,6 +73,10 @@ class Model:
             lambda row, table: engine.learner.decide(row, table, excluded or None, draw, remember=False), engine, fitted
         )
         return Drawn(made[0], made[2], draw)
+
+    def check_size(self, context: Features, action_features: list[Features] | None) -> None:
+        """Refuses a request that would take too long. What the journal has is decided again whatever its size."""
+        self._products.check(context, action_features)
 
     def remember(self, context: Features, action_features: list[Features] | None) -> tuple[str, ...]:
         """Fixes columns and their kinds by a decision of the journal. Raises where they are others than before.

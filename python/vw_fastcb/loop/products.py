@@ -1,0 +1,51 @@
+"""How many products the interactions of a model make of the features of one decision."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from vw_fastcb.engine.flags import Flags
+from vw_fastcb.learner.settings import Settings
+from vw_fastcb.loop.contexts import Features
+from vw_fastcb.refusals import RefusedValue
+
+_MOST = 1 << 24  # in one decision: half a second, and some hundred megabytes while it lasts
+_FLAGS = ("interactions", "quadratic", "cubic")
+_ALL = ":"  # of VW, for any namespace
+_CONTEXT, _ACTION = "x", "a"
+
+
+class Products:
+    """Refuses decisions whose features would make too many: with `xx`, 100,000 features are 10,000,000,000 products.
+
+    Args:
+        settings: Those of the learner.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._terms = list(settings.interactions)
+        if settings.vw_args:
+            flags = Flags.read(list(settings.vw_args))
+            self._terms += [terms for name in _FLAGS for terms in flags.values(name)]
+
+    def check(self, context: Features, action_features: list[Features] | None) -> None:
+        """Raises where a decision has too many. Each pair counts twice where a namespace is multiplied with itself."""
+        if not self._terms:
+            return
+        rows = {0: 1} if action_features is None else Counter(map(len, action_features))
+        count = sum(self._of(len(context), features) * actions for features, actions in rows.items())
+        if count > _MOST:
+            raise RefusedValue(
+                f"the interactions {', '.join(self._terms)} make up to {count:,} products of the features of this "
+                f"decision; expected {_MOST:,} at most. Send fewer features, or leave interactions out."
+            )
+
+    def _of(self, context: int, action: int) -> int:
+        sizes = {_CONTEXT: context, _ACTION: action, _ALL: context + action}
+        total = 0
+        for terms in self._terms:
+            product = 1
+            for term in terms:
+                product *= sizes.get(term, 0)
+            total += product
+        return total
