@@ -6,13 +6,14 @@ A seed tells what a run may be used for: below 100 for choosing, from 100 on for
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import linucb
 import numpy as np
 import real
+import stand_ins
 from problems import FastCBPlayer, Player, Problem, play
 from rivals import LinUCB, NotPlayed, SquareCB, Thompson
 from seeds import FIRST_OF_REPORT
@@ -24,16 +25,18 @@ from vw_fastcb.bakeoff.data import BrokenDataset, Dataset, load_builtin
 from vw_fastcb.bakeoff.data.builtin import builtin
 from vw_fastcb.bakeoff.passes import order_of_rows
 
-PARTS = ("worlds", "tables", "real")
+PARTS = ("worlds", "tables", "real", "stand-ins")
+OTHERS: dict[str, tuple[Iterable[str], Callable[[str, int], Problem]]] = {
+    "worlds": (WORLDS, world),
+    "real": (real.GAMES, real.real),
+    "stand-ins": (stand_ins.GAMES, stand_ins.stand_in),
+}
 PLAYERS: dict[str, Any] = {"fastcb": FastCBPlayer, "linucb": LinUCB, "thompson": Thompson, "squarecb": SquareCB}
 
 
 def games_of(part: str, *, report: bool) -> list[str]:
     """The names of a part's games, `part: name`."""
-    if part == "tables":
-        names = sets_of("report" if report else "choose")
-    else:
-        names = list({"worlds": WORLDS, "real": real.GAMES}[part])
+    names = sets_of("report" if report else "choose") if part == "tables" else OTHERS[part][0]
     return [f"{part}: {name}" for name in names]
 
 
@@ -45,9 +48,9 @@ def sets_of(half: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def problem_of(game: str, seed: int) -> Problem:
-    """A world or real data."""
+    """A world, real data, or what stands in for them."""
     part, name = game.split(": ", 1)
-    return world(name, seed) if part == "worlds" else real.real(name, seed)
+    return OTHERS[part][1](name, seed)
 
 
 @lru_cache(maxsize=1)

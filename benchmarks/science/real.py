@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from problems import Floats, Problem
-from seeds import FIRST_OF_ALL, reports
+from seeds import in_reporting_half, plays
 
 FOLDER = "FASTCB_SCIENCE_DATA"
 WIDTHS = (64, 256, 768)
@@ -47,16 +47,6 @@ def folder() -> Path:
 def _rows(name: str) -> list[dict[str, str]]:
     with gzip.open(folder() / f"{name}.csv.gz", "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def in_reporting_half(text: str) -> bool:
-    """Which half a reader or a question belongs to: its SHA-256 is odd."""
-    return hashlib.sha256(text.encode()).digest()[-1] % 2 == 1
-
-
-def plays(seed: int, in_reporting: bool) -> bool:
-    """Whether a run with this seed has the readers and questions of a half."""
-    return in_reporting == reports(seed) or seed >= FIRST_OF_ALL
 
 
 # Books

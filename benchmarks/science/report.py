@@ -22,6 +22,7 @@ HEADINGS = {
     "worlds": "Worlds: regret per round",
     "tables": "Tables: mean progressive loss",
     "real": "Real data: earned, or right, per round",
+    "stand-ins": "Stand-ins: earned, or right, per round",
 }
 
 

@@ -24,20 +24,28 @@ EVENTS = 6000
 Floats = NDArray[np.float64]
 
 
-def text(rng: np.random.Generator, preferred: float, taste: float) -> tuple[scipy.sparse.csr_array, NDArray[np.int64]]:
+def text(
+    rng: np.random.Generator,
+    preferred: float,
+    taste: float,
+    *,
+    words: int = WORDS,
+    count: int = CLASSES,
+    documents: int = DOCUMENTS,
+) -> tuple[scipy.sparse.csr_array, NDArray[np.int64]]:
     """Rows of TF-IDF and their classes. A class prefers a share of the words, by a factor that is log-normal."""
-    frequencies = 1 / np.arange(1, WORDS + 1) ** 1.05
+    frequencies = 1 / np.arange(1, words + 1) ** 1.05
     frequencies /= frequencies.sum()
-    factors = np.exp(rng.normal(0, taste, (CLASSES, WORDS)) * (rng.random((CLASSES, WORDS)) < preferred))
+    factors = np.exp(rng.normal(0, taste, (count, words)) * (rng.random((count, words)) < preferred))
     topics = frequencies * factors
     topics = 0.6 * topics / topics.sum(axis=1, keepdims=True) + 0.4 * frequencies
-    classes = rng.integers(CLASSES, size=DOCUMENTS)
-    lengths = np.clip(rng.lognormal(4.3, 0.6, DOCUMENTS), 15, 600).astype(int)
-    words = [rng.choice(WORDS, size, p=topics[one]) for size, one in zip(lengths, classes, strict=True)]
-    rows = np.repeat(np.arange(DOCUMENTS), lengths)
-    counts = scipy.sparse.csr_array((np.ones(len(rows)), (rows, np.concatenate(words))), shape=(DOCUMENTS, WORDS))
+    classes = rng.integers(count, size=documents)
+    lengths = np.clip(rng.lognormal(4.3, 0.6, documents), 15, 600).astype(int)
+    drawn = [rng.choice(words, size, p=topics[one]) for size, one in zip(lengths, classes, strict=True)]
+    rows = np.repeat(np.arange(documents), lengths)
+    counts = scipy.sparse.csr_array((np.ones(len(rows)), (rows, np.concatenate(drawn))), shape=(documents, words))
     documents_with = np.asarray((counts > 0).sum(axis=0)).ravel()
-    weighted = counts * (np.log((1 + DOCUMENTS) / (1 + documents_with)) + 1)
+    weighted = counts * (np.log((1 + documents) / (1 + documents_with)) + 1)
     lengths_of_rows = np.sqrt(np.asarray(weighted.power(2).sum(axis=1)).ravel())
     return scipy.sparse.csr_array(scipy.sparse.diags_array(1 / lengths_of_rows) @ weighted), classes
 

@@ -16,6 +16,7 @@ import linucb  # noqa: E402, behind the path
 import never_behind  # noqa: E402
 import real  # noqa: E402
 import rivals  # noqa: E402
+import stand_ins  # noqa: E402
 import worlds  # noqa: E402
 from configurations import read_configurations  # noqa: E402
 from lines import Key, Lines  # noqa: E402
@@ -210,6 +211,18 @@ def test_a_reward_is_a_rating_of_eight_and_more(data):
         ids = [row["id"] for row in table]
         assert len(set(ids)) == 10
         assert any([dict(rated)[i] for i in ids] == list(outcomes) for rated in readers.values())
+
+
+def test_people_whose_films_choose_do_not_report():
+    films, _, later = stand_ins._films()
+    liked = {person: dict(ratings) for person, ratings in later.items()}
+    choosing = {person for person in later if not stand_ins.in_reporting_half(person)}
+    for seed, people in ((0, choosing), (100, set(later) - choosing)):
+        problem = stand_ins.films_offered("films, groups", seed, rounds=20)
+        for table, outcomes in zip(problem.action_features, problem.outcomes, strict=True):
+            ids = [row["id"] for row in table]
+            assert set(ids) <= set(films)
+            assert any([liked[person].get(i) for i in ids] == list(outcomes) for person in people)
 
 
 def configurations_file(tmp_path, text):
