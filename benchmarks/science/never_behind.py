@@ -138,6 +138,7 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     playing.add_argument("--minutes", type=float, default=float("inf"), help="start no run after as many minutes")
     writing = commands.add_parser("report", parents=[shared], help="make tables of what was played")
     writing.add_argument("--output", type=Path, help="a file to write instead of printing")
+    writing.add_argument("--share", action="store_true", help="show the share of the way from random to best instead")
     options = parser.parse_args(words)
     options.seeds = seeds_of(options.seeds)
     if options.data is not None:

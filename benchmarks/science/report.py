@@ -15,6 +15,8 @@ from games import dataset_of, games_of
 from lines import Lines
 from seeds import reports
 
+LIKE_03 = {"worlds: a safe action": 1 / 3, "worlds: a change": 2 / 3}  # at most this share of the regret of 0.3
+OF_03 = "newton"  # its label
 RATIO, SLACK = 1.25, 0.003  # of regret, in worlds
 SHARE = 0.99  # of what the best rival has right or earns, on real data
 MARK = " **<**"
@@ -50,8 +52,11 @@ class Cell:
         return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
     def __str__(self) -> str:
-        digits = f"{self.mean:.4f}".replace("0.", ".", 1)
-        return digits + (f" ± {self.error:.4f}".replace("0.", ".", 1) if len(self.values) > 1 else "")
+        return _short(self.mean) + (f" ± {_short(self.error)}" if len(self.values) > 1 else "")
+
+
+def _short(number: float) -> str:
+    return f"{number:.4f}".replace("0.", ".", 1)
 
 
 Cells = dict[tuple[str, int, str], Cell]  # by game, delay, and label
@@ -111,7 +116,7 @@ def table_of(part: str, cells: Cells, options: argparse.Namespace) -> list[str]:
             texts = []
             for configuration in configurations:
                 cell = played.get(configuration.label)
-                texts.append("" if cell is None else str(cell))
+                texts.append("" if cell is None else _short(cell.share) if options.share else str(cell))
                 if cell is not None and configuration.candidate and limit is not None:
                     excess = cell.mean / limit if part == "worlds" else limit / cell.mean
                     behind[configuration.label].append(excess)
@@ -119,12 +124,26 @@ def table_of(part: str, cells: Cells, options: argparse.Namespace) -> list[str]:
             counts = {len(cell.values) for cell in played.values()}
             runs = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
             name = game.split(": ", 1)[1]
-            end = "" if limit is None else f"{limit:.4f}".replace("0.", ".", 1)
+            end = "" if limit is None or options.share else _short(limit)
             lines.append(f"| {name} | {delay} | {runs} | " + " | ".join(texts) + f" | {end} |")
     lines += [""]
     for label, excesses in behind.items():
         count = sum(excess > 1 for excess in excesses)
         lines.append(f"{label}: behind in {count} of {len(excesses)}, at worst {max(excesses):.2f} times the limit.")
+    return lines + beside_03(cells, configurations)
+
+
+def beside_03(cells: Cells, configurations: list[Configuration]) -> list[str]:
+    """The two worlds in which a candidate has to be much better than 0.3."""
+    lines = []
+    for game, share in LIKE_03.items():
+        before = cells.get((game, 0, OF_03))
+        for configuration in configurations:
+            cell = cells.get((game, 0, configuration.label))
+            if before is not None and cell is not None and configuration.candidate:
+                ratio = cell.mean / before.mean
+                mark = MARK if ratio > share else ""
+                lines.append(f"{configuration.label}: {ratio:.2f} times the regret of 0.3 in {game}{mark}.")
     return lines
 
 

@@ -298,5 +298,17 @@ def test_the_report_marks_a_candidate_that_is_behind(tmp_path, capsys):
     assert "near: behind in 0 of 1" in text
 
 
+@pytest.mark.parametrize(("regret", "mark"), [(0.032, ""), (0.034, " **<**")])
+def test_beside_a_safe_action_a_candidate_must_have_a_third_of_what_0_3_has(tmp_path, capsys, regret, mark):
+    path = configurations_file(tmp_path, "[newton]\n[new]\ncandidate = true\nx = 1\n")
+    for configuration, value in zip(read_configurations(path), (0.1, regret), strict=True):
+        result = {"value": value, "best": 0.0, "uniform": 0.4}
+        Lines(tmp_path).add(configuration, "worlds: a safe action", 0, 0, result)
+    words = ["report", "--file", str(path), "--seeds", "0", "--results", str(tmp_path)]
+    assert never_behind.show(never_behind.options_of(words)) == 0
+    ratio = f"{10 * regret:.2f}"
+    assert f"new: {ratio} times the regret of 0.3 in worlds: a safe action{mark}." in capsys.readouterr().out
+
+
 def test_seeds_are_read_from_ranges():
     assert never_behind.seeds_of(["3", "5-7"]) == [3, 5, 6, 7]
