@@ -39,6 +39,7 @@ from vw_fastcb.loop.journal import (
     LoopError,
     SettingsDiffer,
 )
+from vw_fastcb.loop.products import Products
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.redis import Address, RedisJournal
 from vw_fastcb.loop.redis.address import without_password
@@ -752,6 +753,12 @@ def fitted_for(loop: Loop, context: Features, action_features: list[Features] | 
     """What a loop takes of the features of a decision: values of other kinds are left out."""
     with loop._worker.view() as view:
         return view.model.fitted(context, action_features)
+
+
+def products_of(loop: Loop, fitted: Fitted) -> int:
+    """How many products interactions make of the features of a decision, at most."""
+    with loop._worker.view() as view:
+        return Products(view.model.settings).count(fitted.context, fitted.action_features)
 
 
 def published_model(loop: Loop) -> tuple[int, bytes]:

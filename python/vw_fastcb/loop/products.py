@@ -28,12 +28,16 @@ class Products:
             flags = Flags.read(list(settings.vw_args))
             self._terms += [terms for name in _FLAGS for terms in flags.values(name)]
 
-    def check(self, context: Features, action_features: list[Features] | None) -> None:
-        """Raises where a decision has too many. Each pair counts twice where a namespace is multiplied with itself."""
+    def count(self, context: Features, action_features: list[Features] | None) -> int:
+        """How many a decision has, at most: a pair counts twice where features are multiplied with themselves."""
         if not self._terms:
-            return
+            return 0
         rows = {0: 1} if action_features is None else Counter(map(len, action_features))
-        count = sum(self._of(len(context), features) * actions for features, actions in rows.items())
+        return sum(self._of(len(context), features) * actions for features, actions in rows.items())
+
+    def check(self, context: Features, action_features: list[Features] | None) -> None:
+        """Raises where a decision has too many."""
+        count = self.count(context, action_features)
         if count > _MOST:
             raise RefusedValue(
                 f"the interactions {', '.join(self._terms)} make up to {count:,} products of the features of this "

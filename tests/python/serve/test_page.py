@@ -14,7 +14,7 @@ import pytest
 from serve.servers import FASTCB, PATIENCE, Served, threaded
 from vw_fastcb import Loop
 from vw_fastcb.commands.serve import run_watch
-from vw_fastcb.serve import feed
+from vw_fastcb.serve import feed, page
 
 TOKEN = "a-token-of-32-characters-or-more"
 NEWS = {"actions": ["politics", "sports", "music"], "reward_range": (0, 1), "default_reward": 0, "seed": 1}
@@ -212,6 +212,19 @@ def test_actions_with_features_are_explained(tmp_path):
         told = server.get("/page/decision?position=2").json
         assert told["actions"] == ["a", "b"]
         assert {"user=Tom", "action.price", "user=Tom * action.price"} <= {one["name"] for one in told["features"]}
+
+
+def test_an_explanation_looks_at_as_many_products_as_allowed_and_not_one_more(tmp_path, monkeypatch):
+    """Each has a name in memory: 4,000 features with xx took 26 seconds, and most of a gigabyte."""
+    with Loop.open(tmp_path / "shop.db", actions=2, reward_range=(0, 1), interactions=("xx",)) as loop:
+        loop.decide({"a": 1, "b": 2, "c": 3})
+        with threaded(loop) as server:
+            monkeypatch.setattr(page, "_MOST_PRODUCTS", 9)
+            assert server.get("/page/decision?position=2").status == 200
+            monkeypatch.setattr(page, "_MOST_PRODUCTS", 8)
+            answer = server.get("/page/decision?position=2")
+    assert answer.status == 413
+    assert "the features of record 2 make up to 9 products, and at most 8 are explained here" in answer.error
 
 
 def test_a_page_that_only_shows(loop):
