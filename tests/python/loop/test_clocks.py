@@ -274,6 +274,20 @@ def test_a_mended_journal_goes_on_after_a_restart_from_its_checkpoint(home):
     agrees(path)
 
 
+def test_what_came_early_waits_no_longer_in_a_mended_journal_that_was_opened_again(home):
+    clock = Clock()
+    with open_loop(home, clock=clock, wait="10s") as loop:
+        clock.now += DAY
+        loop.reward("e1", 1)
+        clock.now -= DAY
+        assert loop.mend_clock() == DAY
+    with open_loop(home, clock=clock) as loop:
+        clock.now += 10_001
+        loop.decide({"hour": 9}, event_id="e2")
+        assert (loop.status().early, loop.status().counts["orphans"]) == (0, 1)
+    agrees(home / "loop.db")
+
+
 def test_a_time_that_is_not_ahead_is_not_changed(home):
     clock = Clock()
     with open_loop(home, clock=clock) as loop:

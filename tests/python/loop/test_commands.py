@@ -265,6 +265,21 @@ def test_every_line_is_laid_out_for_fast_readers_and_says_what_was_learned(numbe
         assert all(row.pmf[action] == 0 for action in left_out)
 
 
+@pytest.mark.parametrize("noun", ["reward", "cost"])
+def test_a_line_has_every_reward_that_was_observed_and_costs_as_negative_ones(noun, tmp_path):
+    clock, setting = Clock(), {f"{noun}_range": (0, 1)}
+    with Loop.open(tmp_path / "loop.db", actions=2, aggregation="max", wait="1s", clock=clock, **setting) as loop:
+        loop.decide({"hour": 9}, event_id="e1")
+        for value in (0.25, 0.75, 0.5):
+            getattr(loop, noun)("e1", value)
+        clock.now += 1001
+        loop.tick()
+    told("export", tmp_path / "loop.db", "--dsjson", tmp_path / "t.dsjson")
+    (line,) = map(json.loads, (tmp_path / "t.dsjson").read_text().splitlines())
+    sign = 1 if noun == "reward" else -1
+    assert line["o"] == [{"EventId": "e1", "v": sign * value} for value in (0.25, 0.75, 0.5)]
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_vw_and_python_read_the_lines(number, history, tmp_path):
     path = history(number)

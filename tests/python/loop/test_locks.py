@@ -294,6 +294,20 @@ def test_what_is_read_stays_although_the_index_is_read_meanwhile(tmp_path):
         assert subprocess.run(fill, check=True, capture_output=True, text=True).stdout == "True\n"
 
 
+def test_of_several_readers_the_last_one_lets_checkpoints_go_on(tmp_path):
+    index = tmp_path / "loop.db-shm"
+    with open_loop(tmp_path) as loop:
+        loop.decide({}, event_id="e1")
+        journal = journal_of(loop)
+        with journal._snapshot():
+            with journal._snapshot():
+                assert refuses(index, fcntl.F_WRLCK, CHECKPOINT)
+            loop._worker._stopping.set()  # its own reads take the lock as well
+            loop._worker._upkeep.join()
+            assert refuses(index, fcntl.F_WRLCK, CHECKPOINT)
+        assert not refuses(index, fcntl.F_WRLCK, CHECKPOINT)
+
+
 def test_a_copy_is_one_moment_although_the_index_is_read_meanwhile(tmp_path, monkeypatch):
     path = tmp_path / "loop.db"
     index = tmp_path / "loop.db-shm"

@@ -129,6 +129,20 @@ def test_bad_lines_are_named_and_leave_no_trace(tmp_path):
     assert [one["line"] for one in told["bad_lines"]] == [21, 42, 63]
 
 
+def test_a_bad_line_is_kept_once_however_many_commits_follow(tmp_path):
+    lines = log_lines(30)
+    log = write(tmp_path / "log.dsjson", [*lines[:10], "hello\n", *lines[10:20]])
+    with LogLearner(tmp_path / "m.vw") as learner:
+        for more in (lines[20:], []):
+            learner.learn([log], threading.Event())
+            learner.commit()
+            assert [number for _, number, _ in learner.bad_lines()] == [11]
+            with log.open("a") as file:
+                file.writelines(more)
+    with LogLearner(tmp_path / "m.vw") as learner:
+        assert [number for _, number, _ in learner.bad_lines()] == [11]
+
+
 def test_bad_lines_can_be_the_end_until_they_are_mended(tmp_path):
     lines = log_lines(40)
     clean = learned(tmp_path / "clean.vw", write(tmp_path / "clean.dsjson", lines))

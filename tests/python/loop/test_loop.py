@@ -26,6 +26,7 @@ from vw_fastcb.loop import (
     UnknownGeneration,
 )
 from vw_fastcb.loop.contexts import features_of
+from vw_fastcb.loop.journal import Draft
 from vw_fastcb.loop.model import Model, sha256
 from vw_fastcb.loop.replay import replay
 from vw_fastcb.loop.settings import LoopSettings
@@ -937,3 +938,15 @@ def test_silence_that_means_nothing_is_warned_of(home):
         clock.now += 2000
         loop.tick()
         assert loop.status().warnings == ()
+
+
+def test_a_learner_is_given_all_that_others_wrote_however_much_that_is(home):
+    """Redis hands 500 records out with a commit, and the others have to be read."""
+    open_loop(home, learn=False).close()
+    with journal_at(home / "loop.db") as learner, journal_at(home / "loop.db") as other:
+        lease = learner.take_lease(60_000)
+        known, names = learner.last()[0], [f"e{number}" for number in range(1201)]
+        other.write([Draft("activation", name) for name in names], [])
+        written = learner.write([Draft("activation", "own")], [], lease, known)
+        assert [record.event_id for record in written.records] == [*names, "own"]
+        learner.release(lease)

@@ -109,3 +109,20 @@ def test_a_journal_that_somebody_changed_does_not(journal, tmp_path, what):
         assert re.search(CHANGES[what][1], found.differences[0])
     with contextlib.suppress(LoopError), Loop.open(path, clock=Clock(1_700_000_100_000)) as loop:
         loop.decide({"user": "u1", "hour": 1})
+
+
+def test_the_same_engine_has_to_give_the_same_probabilities_bit_for_bit(journal, tmp_path):
+    path = tmp_path / "changed.db"
+    shutil.copy(journal, path)
+
+    def change(name, value):
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute(f"UPDATE record SET body = json_set(body, '$.{name}', {value}) WHERE position = 20")
+
+    change("pmf[0]", "json_extract(body, '$.pmf[0]') + 1e-9")
+    (difference,) = replayed(path).differences
+    assert difference.startswith("record 20, event 'e10': the pmf is ")
+    change("engine", "'another one'")  # which rounds in its own way
+    assert replayed(path).agrees
+    change("pmf[0]", "json_extract(body, '$.pmf[0]') + 2e-5")
+    assert len(replayed(path).differences) == 1
