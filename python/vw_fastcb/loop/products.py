@@ -1,4 +1,4 @@
-"""How many products the interactions of a model make of the features of one decision."""
+"""How much a model has to do for one decision, by the features that it has."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from vw_fastcb.loop.contexts import Features
 from vw_fastcb.refusals import RefusedValue
 
 _MOST = 1 << 24  # in one decision: half a second, and some hundred megabytes while it lasts
+_MOST_READ = 1 << 26  # features that newton reads: a second
 _FLAGS = ("interactions", "quadratic", "cubic")
 _ALL = ":"  # of VW, for any namespace
 _CONTEXT, _ACTION = "x", "a"
 
 
 class Products:
-    """Refuses decisions whose features would make too many: with `xx`, 100,000 features are 10,000,000,000 products.
+    """Refuses decisions that would take too long, and too much memory.
+
+    With `xx`, 100,000 features are 10,000,000,000 products. And newton reads the context's features for each action.
 
     Args:
         settings: Those of the learner.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self._is_newton = settings.oracle == "newton"
         self._terms = list(settings.interactions)
         if settings.vw_args:
             flags = Flags.read(list(settings.vw_args))
@@ -36,7 +40,14 @@ class Products:
         return sum(self._of(len(context), features) * actions for features, actions in rows.items())
 
     def check(self, context: Features, action_features: list[Features] | None) -> None:
-        """Raises where a decision has too many."""
+        """Raises where a decision is too large."""
+        actions = len(action_features or ())
+        read = len(context) * actions if self._is_newton else 0
+        if read > _MOST_READ:
+            raise RefusedValue(
+                f"the context has {len(context):,} features, which newton reads for each of {actions:,} actions; "
+                f"expected {_MOST_READ:,} of both multiplied at most. Send fewer, or take oracle='gd'."
+            )
         count = self.count(context, action_features)
         if count > _MOST:
             raise RefusedValue(

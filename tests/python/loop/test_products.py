@@ -41,6 +41,20 @@ def test_a_decision_has_as_many_products_as_allowed_and_not_one_more(
 
 
 @pytest.mark.parametrize("oracle", ["newton", "gd"])
+def test_newton_reads_as_many_features_as_allowed_and_not_one_more(home, monkeypatch, oracle):
+    """30,000 features of the context and 20,000 actions, in 609 kB, once held all others up for 10 seconds."""
+    with open_loop(home, actions=None, oracle=oracle) as loop:
+        monkeypatch.setattr(products, "_MOST_READ", 15)
+        loop.decide(features(5), [{}] * 3)
+        monkeypatch.setattr(products, "_MOST_READ", 14)
+        if oracle == "gd":  # reads them once
+            loop.decide(features(5), [{}] * 3)
+            return
+        with pytest.raises(ValueError, match="has 5 features, which newton reads for each of 3 actions; expected 14 "):
+            loop.decide(features(5), [{}] * 3)
+
+
+@pytest.mark.parametrize("oracle", ["newton", "gd"])
 def test_a_body_of_a_megabyte_does_not_take_minutes(home, oracle):
     """It took as many gigabytes as the machine has, too."""
     with open_loop(home, interactions=("xx",), oracle=oracle) as loop:
