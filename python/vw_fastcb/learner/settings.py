@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -144,9 +145,10 @@ class Settings:
                 raise RefusedValue(
                     f"action {action!r} is a name, and this learner's actions have none; give action_names."
                 )
-            if action not in self.action_names:
+            number = self._number_of.get(action)
+            if number is None:
                 raise RefusedValue(f"action {action!r} is unknown; expected one of {list(self.action_names)}.")
-            return self.action_names.index(action)
+            return number
         if count is None:
             count = _MOST_ACTIONS if self.n_actions is None else self.n_actions
         if not is_whole(action):
@@ -154,6 +156,11 @@ class Settings:
         if not 0 <= action < count:
             raise RefusedValue(f"action {action} is unknown; expected 0 to {count - 1}.")
         return int(action)
+
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        """The number of each name: whoever excludes thousands of thousands should not wait for it."""
+        return {name: number for number, name in enumerate(self.action_names or ())}
 
     def excluded(self, exclude: Any) -> list[int] | None:
         """The numbers of actions that are left out of one decision."""
