@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake cpp benchmarks/bakeoff/engine -type f)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cmake patches cpp benchmarks/bakeoff/engine tests/cpp/toys -type f)
 FORMATTED := $$(find cpp tests/cpp benchmarks/bakeoff/engine -name '*.h' -o -name '*.cc')
 
 # pip brings packages, and the checks run, while the compiler works.
@@ -111,12 +111,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip  # the one that came with Python may take twice as long
 
-# The package, and the engine of the bake-off, which the wheel does not hold. Verbose, because the first build takes minutes
+# The package, and what the wheel does not hold: the engine of the bake-off, and one that tests run on. Verbose, because the first build takes minutes
 # and should show that it moves.
 # Ninja is not to look for make's own job server, which pip does not hand on.
 $(VENV)/.built: $(VENV)/bin/python $(SOURCES)
 	env -u MAKEFLAGS $(BIN)/python -m pip install --verbose --no-deps --editable . \
-	  --config-settings=cmake.define.VW_FASTCB_BAKEOFF=ON
+	  --config-settings=cmake.define.VW_FASTCB_BAKEOFF=ON --config-settings=cmake.define.VW_FASTCB_TOYS=ON
 	touch $@
 
 # What it needs, and what extras add. One at a time: they write into the same environment.

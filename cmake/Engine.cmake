@@ -1,13 +1,13 @@
 # Gives the target vw_engine: VW's released core as static archives with its headers, and VW_ENGINE_DIR, where it lies.
-# Built once per machine and kept in the user's cache; version, compiler, flags and the user's own source tree, if there is
-# one, make the key.
+# Built once per machine and kept in the user's cache; version, recipe, compiler, flags and the user's own source tree, if there
+# is one, make the key.
 
 include(${CMAKE_CURRENT_LIST_DIR}/Machine.cmake)
 set(VW_VERSION 9.11.9)
-set(recipe_revision 2)  # to be raised when cmake/engine builds something else
 
 local_tree_key(local_tree)
-string(SHA256 recipe "${recipe_revision};${CMAKE_CXX_COMPILER_ID};${CMAKE_CXX_COMPILER_VERSION};\
+file(SHA256 "${CMAKE_CURRENT_LIST_DIR}/engine/CMakeLists.txt" recipe)
+string(SHA256 recipe "${recipe};${CMAKE_CXX_COMPILER_ID};${CMAKE_CXX_COMPILER_VERSION};\
 ${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_BUILD_TYPE};${local_tree}")
 string(SUBSTRING "${recipe}" 0 12 recipe)
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
