@@ -9,4 +9,5 @@ PYBIND11_MODULE(_engine, module)
   vw_fastcb::register_examples(module);
   vw_fastcb::register_json(module);
   vw_fastcb::register_learner(module);
+  vw_fastcb::register_oracles(module);
 }

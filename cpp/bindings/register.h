@@ -11,4 +11,5 @@ void register_cli(pybind11::module_& module);
 void register_examples(pybind11::module_& module);
 void register_json(pybind11::module_& module);
 void register_learner(pybind11::module_& module);
+void register_oracles(pybind11::module_& module);
 }  // namespace vw_fastcb

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vw_fastcb import _engine
 from vw_fastcb.engine.flags import Flags
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.refusals import RefusedType, RefusedValue
@@ -23,10 +24,9 @@ FLAGS_OF_NEW_MODELS = {"random_seed", "initial_weight"} | {
 }
 _STEP = 0.5  # of VW
 _CAPACITY = "64"  # of oracle="newton"
-# What each oracle explores with unless told otherwise, as the engine does.
+# What each oracle explores with unless told otherwise.
 _GAMMA = {
-    "newton": {"gamma_scale": 50.0, "gamma_exponent": 0.4},
-    "gd": {"gamma_scale": 10.0, "gamma_exponent": 0.5},
+    kind.name: {"gamma_scale": kind.gamma_scale, "gamma_exponent": kind.gamma_exponent} for kind in _engine.oracles()
 }
 _LEAST_BITS, _MOST_CHOSEN_BITS = 18, 24  # of those we choose: 4 MB and 256 MB of weights
 
@@ -43,7 +43,7 @@ class Settings:
     allocation: str
     gamma_scale: float | None
     gamma_exponent: float | None
-    oracle: Literal["newton", "gd"]
+    oracle: str
     learning_rate: float | None
     epsilon: float
     interactions: tuple[str, ...]
@@ -131,7 +131,7 @@ class Settings:
             "epsilon": self.epsilon,
             "bit_precision": bits or self.bits or _LEAST_BITS,
         }
-        values |= {"fastcb_oracle": "newton"} if self.oracle == "newton" else {"learning_rate": self.learning_rate}
+        values |= {"learning_rate": self.learning_rate} if self.oracle == "gd" else {"fastcb_oracle": self.oracle}
         for name, value in values.items():
             words += [f"--{name}", str(value)]
         for product in self.interactions:
@@ -277,18 +277,18 @@ def _range(name: str, value: Any) -> tuple[float, float]:
     return low, high
 
 
-def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[Literal["newton", "gd"], float | None]:
+def _oracle(oracle: Any, learning_rate: Any, vw_args: tuple[str, ...]) -> tuple[str, float | None]:
     """Which one, and its step size, if it has one."""
     named = Flags.read(vw_args).names & _FLAGS_OF_GD
     if oracle is None:
         oracle = "newton" if learning_rate is None and not named else "gd"
-    if _one_of("oracle", oracle, ("newton", "gd")) == "gd":
+    if _one_of("oracle", oracle, tuple(_GAMMA)) == "gd":
         return "gd", _STEP if learning_rate is None else _number("learning_rate", learning_rate)
     if learning_rate is not None:
         raise ValueError(
-            f"learning_rate is {learning_rate!r}, and oracle='newton' has no step size; leave one of the two out."
+            f"learning_rate is {learning_rate!r}, and oracle={oracle!r} has no step size; leave one of the two out."
         )
-    return "newton", None
+    return str(oracle), None
 
 
 def _gamma(oracle: str, vw_args: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, float | None]:

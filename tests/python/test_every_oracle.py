@@ -1,0 +1,223 @@
+"""What every oracle of the registry must do, whatever it is: learn, resume, merge, explain, save, forget refusals.
+
+A new oracle is tested here by its name alone. So is the example of CONTRIBUTING.md: see test_adding_an_oracle.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from support import assert_pmfs, events, ok, predictions, refused, write
+from test_more_actions import learner, room, teach
+from test_resume import (
+    ADF,
+    FIXED,
+    KEEP_COUNTERS,
+    Door,
+    assert_same_but_for_the_passes,
+    conditional,
+    in_python,
+    log_for,
+    on_the_command_line,
+)
+from twins.arrays import ArrayTwins
+from twins.formats import FORMATS
+from twins.fuzz import Journal, WorkspaceTwins, life
+from vw_fastcb import FastCB, Workspace, _engine, merge_models
+
+EACH_ORACLE = pytest.mark.parametrize("oracle", [kind.name for kind in _engine.oracles()])
+SLOTS = Door(("--ccb_explore_adf", "--fastcb"), conditional, (2, 6))
+DOORS = pytest.mark.parametrize("door", [ADF, FIXED, SLOTS], ids=["adf", "fixed", "ccb"])
+ROUNDS = 60
+SHOP = [{"topic": "politics", "price": 3.0}, {"topic": "sports"}, {"topic": "music", "price": 0.5}]
+
+
+def flags_of(oracle: str, door: Door) -> list[str]:
+    return [*door.flags, "--fastcb_oracle", oracle, "-b", "12"]
+
+
+def taught(oracle: str, count: int = 200, features: list[dict[str, object]] | None = None) -> FastCB:
+    """A learner of three actions, the first of which is the cheapest whatever the context."""
+    rng = np.random.default_rng(5)
+    bandit = FastCB(3 if features is None else None, oracle=oracle, seed=3)
+    for _ in range(count):
+        row = {"user": str(rng.choice(["Tom", "Anna", "Li"])), "hour": float(rng.normal(12, 4))}
+        decision = bandit.decide(row, features)
+        bandit.learn(decision, cost=float(rng.random() < (0.05, 0.6, 0.9)[decision.action]))
+    return bandit
+
+
+def model_of(oracle: str, door: Door, path: Path, seed: int, count: int = ROUNDS) -> Path:
+    data = write(path.with_suffix(".txt"), map(door.text, events(count, seed=seed, actions=door.actions)))
+    ok(*flags_of(oracle, door), "--quiet", "-d", data, "-f", path)
+    return path
+
+
+def merged(path: Path, models: list[Path], base: Path | None = None) -> Path:
+    with merge_models(
+        None if base is None else Workspace(f"-i {base} --quiet"),
+        [Workspace(f"-i {model} --quiet") for model in models],
+    ) as whole:
+        whole.save(path)
+    return path
+
+
+def answers(model: Path, door: Door) -> np.ndarray:
+    """What a model thinks of some events: probabilities as one array."""
+    data = write(model.with_suffix(".asked"), (door.text(event) for event in events(20, seed=9, actions=door.actions)))
+    ok("-i", model, "-t", "--quiet", "-d", data, "-p", model.with_suffix(".pmf"))
+    pmfs = predictions(model.with_suffix(".pmf"))
+    assert_pmfs(pmfs)
+    return np.concatenate([[pmf[action] for action in sorted(pmf)] for pmf in pmfs])
+
+
+@EACH_ORACLE
+def test_it_learns_which_action_is_cheapest(oracle: str) -> None:
+    bandit = taught(oracle)
+    costs = bandit.predict_cost([{"user": "Tom", "hour": 9.0}])[0]
+    assert costs[0] < 0.2 < 0.4 < min(costs[1], costs[2])
+    assert bandit.predict_proba([{"user": "Tom", "hour": 9.0}])[0, 0] > 0.8
+
+
+@EACH_ORACLE
+@DOORS
+def test_resuming_changes_nothing(oracle: str, door: Door, tmp_path: Path) -> None:
+    log = log_for(door, "", 2 * ROUNDS)
+    expected, whole = on_the_command_line(tmp_path, "whole", log, door, *flags_of(oracle, door))
+    before, half = on_the_command_line(tmp_path, "half", log[:ROUNDS], door, *flags_of(oracle, door))
+    after, resumed = on_the_command_line(tmp_path, "resumed", log[ROUNDS:], door, "-i", half, KEEP_COUNTERS)
+    assert before + after == expected
+    assert_same_but_for_the_passes(resumed, whole)
+
+
+@EACH_ORACLE
+@DOORS
+def test_python_and_the_command_line_resume_each_other(oracle: str, door: Door, tmp_path: Path) -> None:
+    log = log_for(door, "", 2 * ROUNDS)
+    expected, whole = in_python(tmp_path, "whole", log, door, *flags_of(oracle, door))
+    _, half = on_the_command_line(tmp_path, "half", log[:ROUNDS], door, *flags_of(oracle, door))
+    after, _ = in_python(tmp_path, "resumed", log[ROUNDS:], door, "-i", half)
+    assert after == expected[ROUNDS:]
+    before, half = in_python(tmp_path, "first", log[:ROUNDS], door, *flags_of(oracle, door))
+    assert before == expected[:ROUNDS]
+    after, resumed = in_python(tmp_path, "second", log[ROUNDS:], door, "-i", half, KEEP_COUNTERS)
+    assert after == expected[ROUNDS:]
+    assert resumed.read_bytes() == whole.read_bytes()
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("features", [None, SHOP], ids=["fixed", "features"])
+def test_a_saved_learner_goes_on_as_the_one_that_was_saved(
+    oracle: str, features: list[dict[str, object]] | None, tmp_path: Path
+) -> None:
+    bandit = taught(oracle, 40, features)
+    bandit.save(tmp_path / "model")
+    loaded = FastCB.load(tmp_path / "model")
+    assert loaded.oracle == oracle
+    for one in (bandit, loaded):
+        for hour in range(20):
+            one.learn_event({"hour": float(hour)}, hour % 3, hour / 20, features)
+    asked = [{"user": "Anna", "hour": 3.0}]
+    actions = None if features is None else [features]
+    assert bandit.predict_proba(asked, actions).tolist() == loaded.predict_proba(asked, actions).tolist()
+    bandit.save(tmp_path / "first")
+    loaded.save(tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+@EACH_ORACLE
+def test_a_damaged_model_is_refused(oracle: str, tmp_path: Path) -> None:
+    model = model_of(oracle, FIXED, tmp_path / "model", seed=1)
+    data = bytearray(model.read_bytes())
+    rng = Random(0)
+    start = data.index(b"fastcb0") + 8
+    for place in rng.sample(range(start, len(data)), 20):
+        (tmp_path / "damaged").write_bytes(
+            data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :]
+        )
+        refused("-i", tmp_path / "damaged", "-t", "--quiet", "--no_stdin")
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("printing", ["--invert_hash", "--readable_model"])
+def test_printing_a_model_changes_nothing(oracle: str, printing: str, tmp_path: Path) -> None:
+    log = log_for(ADF, "", ROUNDS)
+    silent, model = on_the_command_line(tmp_path, "silent", log, ADF, *flags_of(oracle, ADF))
+    extra = [printing, tmp_path / "printed"]
+    printed, same = on_the_command_line(tmp_path, "printing", log, ADF, *flags_of(oracle, ADF), *extra)
+    assert printed == silent
+    assert same.read_bytes() == model.read_bytes()
+    assert (tmp_path / "printed").stat().st_size > 100
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("door", [ADF, FIXED], ids=["adf", "fixed"])
+def test_merging_with_what_has_learned_nothing_changes_nothing(oracle: str, door: Door, tmp_path: Path) -> None:
+    model = model_of(oracle, door, tmp_path / "model", seed=1)
+    fresh = model_of(oracle, door, tmp_path / "fresh", seed=1, count=0)
+    expected = answers(model, door)
+    assert np.ptp(expected) > 0.01
+    for name, models, base in (
+        ("alone", [model], None),
+        ("with fresh", [model, fresh], None),
+        ("with its base", [model, fresh], fresh),
+        ("nothing more", [model, model], model),
+    ):
+        np.testing.assert_allclose(
+            answers(merged(tmp_path / name, models, base), door), expected, rtol=1e-4, atol=1e-6, err_msg=name
+        )
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("door", [ADF, FIXED], ids=["adf", "fixed"])
+def test_models_merge_alike_in_any_order(oracle: str, door: Door, tmp_path: Path) -> None:
+    first, second = (model_of(oracle, door, tmp_path / f"model{seed}", seed) for seed in (1, 2))
+    one, other = (
+        answers(merged(tmp_path / name, models), door)
+        for name, models in (("one", [first, second]), ("other", [second, first]))
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    assert np.abs(one - answers(first, door)).max() > 1e-3
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("features", [None, SHOP], ids=["fixed", "features"])
+def test_contributions_add_up_to_what_it_predicts(oracle: str, features: list[dict[str, object]] | None) -> None:
+    bandit = taught(oracle, 100, features)
+    row = {"user": "Tom", "hour": 9.0}
+    explained = bandit.explain(row, features)
+    costs = bandit.predict_cost([row], None if features is None else [features]).ravel()
+    assert np.array_equal(explained.logits, explained.intercepts + explained.contributions.sum(axis=0)) or features
+    np.testing.assert_allclose(explained.logits, np.log(costs / (1 - costs)), rtol=2e-6, atol=2e-6)
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("name", ["adf-text", "fixed-text", "adf-dsjson", "ccb-text", "slates-text"])
+def test_refused_events_leave_no_trace(oracle: str, name: str, tmp_path: Path) -> None:
+    rng = Random(f"{oracle} {name}")
+    twins = WorkspaceTwins(FORMATS[name], f"--fastcb_oracle {oracle}", Journal(tmp_path / "offered"), tmp_path, rng)
+    life(twins, rng, 25)
+    assert twins.counts["refused"] >= 25
+    assert twins.counts["accepted"] > 0
+
+
+@EACH_ORACLE
+@pytest.mark.parametrize("params", [{"n_actions": 3}, {}], ids=["fixed", "features"])
+def test_refused_rows_leave_no_trace(oracle: str, params: dict[str, int], tmp_path: Path) -> None:
+    rng = Random(oracle)
+    twins = ArrayTwins({**params, "oracle": oracle}, False, Journal(tmp_path / "offered"), tmp_path, rng)
+    life(twins, rng, 25)
+    assert twins.counts["refused"] >= 25
+
+
+@EACH_ORACLE
+def test_with_more_actions_it_is_what_it_would_be_with_room_from_the_start(oracle: str) -> None:
+    flags = f"--fastcb_oracle {oracle}"
+    small = teach(learner(3, 8, flags), 3)
+    large = teach(learner(5, 8 + room(5) - room(3), flags), 3)
+    grown = _engine.with_more_actions(small.model(), 5, "")
+    assert grown == large.model()
