@@ -7,11 +7,14 @@
 
 #include "feature_span.h"
 
-#include "vw/core/vw_fwd.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+namespace VW
+{
+class example;
+}
 
 namespace vw_fastcb
 {

@@ -1,6 +1,6 @@
 #include "newton.h"
 
-#include "explanation.h"
+#include "explained_term.h"
 #include "newton_merger.h"
 
 #include <algorithm>
