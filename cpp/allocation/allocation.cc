@@ -11,28 +11,28 @@ namespace
 {
 // Four doubles that the processor handles at once.
 constexpr size_t LANES = 4;
-using doubles = double __attribute__((vector_size(LANES * sizeof(double))));
+using four_doubles = double __attribute__((vector_size(LANES * sizeof(double))));
 using bits = int64_t __attribute__((vector_size(LANES * sizeof(int64_t))));
 
 // exp(x) for x in [-700, 0]: x is split into n log 2 + r with |r| <= log(2) / 2, exp(r) is a Taylor sum whose next term
 // is below the last place, and n goes into the exponent.
-doubles exp_of_negative(doubles x)
+four_doubles exp_of_negative(four_doubles x)
 {
   constexpr double LOG2_HIGH = 0x1.62e42fefa0000p-1;  // n * LOG2_HIGH is exact
   constexpr double LOG2_LOW = 0x1.cf79abc9e3b3ap-40;
   constexpr double TO_INTEGER = 0x1.8p52;  // a number added to it is rounded to an integer
-  const doubles shifted = x * 0x1.71547652b82fep+0 + TO_INTEGER;
-  const doubles n = shifted - TO_INTEGER;
-  const doubles r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
+  const four_doubles shifted = x * 0x1.71547652b82fep+0 + TO_INTEGER;
+  const four_doubles n = shifted - TO_INTEGER;
+  const four_doubles r = (x - n * LOG2_HIGH) - n * LOG2_LOW;
   // Even and odd powers separately: two sums that need not wait for each other.
   constexpr double EVEN[] = {1. / 3628800., 1. / 40320., 1. / 720., 1. / 24., 1. / 2., 1.};
   constexpr double ODD[] = {1. / 39916800., 1. / 362880., 1. / 5040., 1. / 120., 1. / 6., 1.};
-  const doubles square = r * r;
-  doubles even = doubles{} + 1. / 479001600.;
-  doubles odd = doubles{} + 1. / 6227020800.;
+  const four_doubles square = r * r;
+  four_doubles even = four_doubles{} + 1. / 479001600.;
+  four_doubles odd = four_doubles{} + 1. / 6227020800.;
   for (const double term : EVEN) { even = even * square + term; }
   for (const double term : ODD) { odd = odd * square + term; }
-  doubles sum = even + r * odd;
+  four_doubles sum = even + r * odd;
   bits raised, exponent;
   std::memcpy(&raised, &sum, sizeof(raised));
   std::memcpy(&exponent, &shifted, sizeof(exponent));
@@ -46,12 +46,12 @@ void sigmoids_of_lanes(const float* logits, double* probabilities)
   using floats = float __attribute__((vector_size(LANES * sizeof(float))));
   floats singles;
   std::memcpy(&singles, logits, sizeof(singles));
-  const doubles x = __builtin_convertvector(singles, doubles);
-  const doubles ones = doubles{} + 1.;
-  const doubles lowest = doubles{} - 700.;
-  const doubles negative = x < 0. ? x : -x;
-  const doubles e = exp_of_negative(negative < lowest ? lowest : negative);
-  const doubles result = (x < 0. ? e : ones) / (ones + e);
+  const four_doubles x = __builtin_convertvector(singles, four_doubles);
+  const four_doubles ones = four_doubles{} + 1.;
+  const four_doubles lowest = four_doubles{} - 700.;
+  const four_doubles negative = x < 0. ? x : -x;
+  const four_doubles e = exp_of_negative(negative < lowest ? lowest : negative);
+  const four_doubles result = (x < 0. ? e : ones) / (ones + e);
   std::memcpy(probabilities, &result, sizeof(result));
 }
 

@@ -13,7 +13,7 @@ frame_column read_column(const py::handle& column, const name_hash& names)
   const py::object entries = column.attr("entries");  // the frame keeps them alive
   if (words.is_none())
   {
-    read.numbers = py::reinterpret_borrow<doubles>(entries).data();
+    read.numbers = py::reinterpret_borrow<double_array>(entries).data();
     return read;
   }
   read.codes = py::reinterpret_borrow<indices>(entries).data();

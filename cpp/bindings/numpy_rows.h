@@ -11,7 +11,7 @@ namespace py = pybind11;
 using indices = py::array_t<int64_t, py::array::c_style>;
 using columns = py::array_t<uint64_t, py::array::c_style>;
 using floats = py::array_t<float, py::array::c_style>;
-using doubles = py::array_t<double, py::array::c_style>;
+using double_array = py::array_t<double, py::array::c_style>;
 
 inline bool is_double(const py::array& values) { return py::isinstance<py::array_t<double>>(values); }
 

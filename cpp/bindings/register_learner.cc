@@ -71,8 +71,8 @@ py::tuple decide(shared_learner& self, const py::handle& context, const py::hand
   if (features) { events.actions.features = features->features; }
   const auto count = self.fixed_actions > 0 ? self.fixed_actions : events.actions.features.rows();
   const auto mask = mask_of(excluded, count);
-  doubles pmf(static_cast<py::ssize_t>(count));
-  doubles predictions(static_cast<py::ssize_t>(count));
+  double_array pmf(static_cast<py::ssize_t>(count));
+  double_array predictions(static_cast<py::ssize_t>(count));
   double* const p = pmf.mutable_data();
   double* const y = predictions.mutable_data();
   size_t action = 0;
@@ -143,8 +143,8 @@ py::tuple predict(shared_learner& self, const encoded_rows& contexts, const enco
   const event_arrays events(contexts, actions, first);
   const auto count = events.contexts.rows();
   const auto total = static_cast<py::ssize_t>(count == 0 ? 0 : events.begin(count, self.fixed_actions));
-  doubles pmf(total);
-  doubles predictions(total);
+  double_array pmf(total);
+  double_array predictions(total);
   double* const p = pmf.mutable_data();
   double* const y = predictions.mutable_data();
   const uint8_t* const mask = excluded ? excluded->data() : nullptr;
@@ -164,11 +164,11 @@ py::tuple predict(shared_learner& self, const encoded_rows& contexts, const enco
 // Draws one action for each event, whose probabilities begin at first[i]; with the learner's own draws unless they are
 // given.
 py::tuple draw_actions(
-    shared_learner& self, const doubles& pmf, const indices& first, const std::optional<doubles>& draws)
+    shared_learner& self, const double_array& pmf, const indices& first, const std::optional<double_array>& draws)
 {
   const auto count = static_cast<size_t>(first.size()) - 1;
   indices actions(static_cast<py::ssize_t>(count));
-  doubles probabilities(static_cast<py::ssize_t>(count));
+  double_array probabilities(static_cast<py::ssize_t>(count));
   auto* action = actions.mutable_data();
   auto* probability = probabilities.mutable_data();
   const auto* p = pmf.data();
@@ -251,13 +251,13 @@ py::tuple simulate(shared_learner& self, const encoded_rows& contexts, const enc
 // probability is above its threshold. The learner is one that nobody else knows, as in a simulation.
 py::tuple validate(shared_learner& self, const encoded_rows& contexts, const encoded_rows* actions,
     const std::optional<indices>& first, const indices& chosen, const floats& costs, const floats& weights,
-    const doubles& thresholds, const std::optional<bytes_array>& excluded)
+    const double_array& thresholds, const std::optional<bytes_array>& excluded)
 {
   const event_arrays events(contexts, actions, first);
   const auto count = events.contexts.rows();
-  doubles probabilities(static_cast<py::ssize_t>(count));
-  doubles predictions(static_cast<py::ssize_t>(count));
-  doubles means(static_cast<py::ssize_t>(count));
+  double_array probabilities(static_cast<py::ssize_t>(count));
+  double_array predictions(static_cast<py::ssize_t>(count));
+  double_array means(static_cast<py::ssize_t>(count));
   auto* probability = probabilities.mutable_data();
   auto* prediction = predictions.mutable_data();
   auto* mean = means.mutable_data();
@@ -279,8 +279,8 @@ py::tuple validate(shared_learner& self, const encoded_rows& contexts, const enc
                   learner.judge(events.contexts, events.actions, i, static_cast<uint32_t>(action[i]), cost[i],
                       weight[i], threshold[i], mask != nullptr ? mask + events.begin(i, self.fixed_actions) : nullptr);
               probability[i] = judged.probability;
-              prediction[i] = self.told(judged.prediction);
-              mean[i] = self.told(judged.mean_prediction);
+              prediction[i] = self.in_user_terms(judged.prediction);
+              mean[i] = self.in_user_terms(judged.mean_prediction);
             }
           });
     }
@@ -332,6 +332,11 @@ void register_learner(py::module_& module)
           "events", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.events(); }); })
       .def_property_readonly(
           "bits", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.bits(); }); })
+      .def_property(
+          "arithmetic",
+          [](shared_learner& self) { return self.locked([](array_learner& l) { return l.arithmetic(); }); },
+          [](shared_learner& self, uint64_t arithmetic)
+          { self.locked([&](array_learner& l) { l.use_arithmetic(arithmetic); }); })
       .def_property(
           "note", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.note(); }); },
           [](shared_learner& self, const std::string& note)

@@ -147,10 +147,10 @@ bool row_reader::read_dense(const py::handle& given, const request& wanted, enco
   rows._form = encoded_rows::form::dense;
   rows._source = array;
   rows._dense = rows.features;
-  const bool finite = rows.features.is_finite();
-  if (!finite && !_marks_missing) { python().refuse_value(given, _noun); }
+  const bool is_finite = rows.features.is_finite();
+  if (!is_finite && !_marks_missing) { python().refuse_value(given, _noun); }
   // Where numbers do not lie in line (--hash all), every form has its features in the order of their hashes.
-  if (!finite || !_numbers_follow) { place_dense(rows); }
+  if (!is_finite || !_numbers_follow) { place_dense(rows); }
   return true;
 }
 
@@ -172,7 +172,7 @@ void row_reader::place_dense(encoded_rows& rows) const
         });
     end_row(rows);
   }
-  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+  rows.features = feature_rows::sparse(rows._values.data(), /*is_double=*/false, rows._offsets.size() - 1,
       rows._offsets.data(), as_written{rows._places.data()});
 }
 
@@ -254,7 +254,7 @@ void row_reader::place_sparse(const sparse_parts& parts, const py::handle& given
     }
     end_row(rows);
   }
-  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+  rows.features = feature_rows::sparse(rows._values.data(), /*is_double=*/false, rows._offsets.size() - 1,
       rows._offsets.data(), as_written{rows._places.data()});
 }
 
@@ -284,7 +284,7 @@ bool row_reader::read_dicts(const py::handle& given, const request& wanted, enco
     }
     end_row(rows);
   }
-  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+  rows.features = feature_rows::sparse(rows._values.data(), /*is_double=*/false, rows._offsets.size() - 1,
       rows._offsets.data(), as_written{rows._places.data()});
   return true;
 }
@@ -319,7 +319,7 @@ bool row_reader::read_columns(const py::handle& given, const request& wanted, en
     }
     end_row(rows);
   }
-  rows.features = feature_rows::sparse(rows._values.data(), /*doubles=*/false, rows._offsets.size() - 1,
+  rows.features = feature_rows::sparse(rows._values.data(), /*is_double=*/false, rows._offsets.size() - 1,
       rows._offsets.data(), as_written{rows._places.data()});
   return true;
 }

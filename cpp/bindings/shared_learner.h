@@ -59,7 +59,7 @@ public:
   {
   }
 
-  // How the learner is used, which a model file does not say in VW's terms. Predictions are told as offset + slope *
+  // How the learner is used, which a model file does not say in VW's terms. Predictions are given as offset + slope *
   // what the engine says, which lies in [0,1]. Without `draws`, processes that were forked draw differently.
   void use_as(double offset, double slope, const std::optional<uint64_t>& draws, bool marks_missing)
   {
@@ -100,11 +100,11 @@ public:
   {
     _learner.predict(events.contexts, events.actions, row, pmf, predictions, excluded);
     const auto count = _learner.actions_of(events.actions, row);
-    for (size_t a = 0; a < count; ++a) { predictions[a] = told(predictions[a]); }
+    for (size_t a = 0; a < count; ++a) { predictions[a] = in_user_terms(predictions[a]); }
   }
 
   // What the engine predicts, in [0,1], as a cost or a reward.
-  double told(double prediction) const { return _offset + _slope * prediction; }
+  double in_user_terms(double prediction) const { return _offset + _slope * prediction; }
 
   double next_draw()
   {

@@ -22,8 +22,8 @@ void set_up(VW::workspace& all, VW::example& ec)
 
 array_event::array_event(VW::workspace& all) : vw_event(all), _reads_rows(keeps_features(all))
 {
-  for (auto* ec : {&_context, &_action, &_nothing}) { set_up(all, *ec); }
-  fill(_nothing, feature_rows(), 0, CONTEXT_NAMESPACE);
+  for (auto* ec : {&_context, &_action, &_constant_alone}) { set_up(all, *ec); }
+  fill(_constant_alone, feature_rows(), 0, CONTEXT_NAMESPACE);
 }
 
 void array_event::start(const feature_rows& contexts, const action_sets& actions, size_t row, uint32_t fixed_actions)
@@ -65,7 +65,7 @@ const feature_spans& array_event::own(size_t line)
   }
   _own.push_back(has_slots ? _context_row.of(_row) : _action_row.of(_actions.begin(_row) + line));
   // In the order of VW's text, so that sums are rounded alike: the constant is last.
-  for (const auto ns : _nothing.indices) { _own.push_back(span_of(_nothing, ns)); }
+  for (const auto ns : _constant_alone.indices) { _own.push_back(span_of(_constant_alone, ns)); }
   return _own;
 }
 
@@ -129,14 +129,14 @@ std::vector<explained_term> array_event::named_terms(size_t line)
   return found;
 }
 
-void array_event::row_span::start(const feature_rows& rows, uint64_t room, unsigned char name_space)
+void array_event::row_buffer::start(const feature_rows& rows, uint64_t room, unsigned char name_space)
 {
   _rows = rows;
   _room = room;
   _name_space = name_space;
 }
 
-feature_span array_event::row_span::of(size_t row)
+feature_span array_event::row_buffer::of(size_t row)
 {
   const size_t width = _rows.width(row);
   if (_values.size() < width)

@@ -40,7 +40,7 @@ private:
   void take_back(size_t line) override;
 
   // One row as spans, in memory that is used again for the next one.
-  class row_span
+  class row_buffer
   {
   public:
     void start(const feature_rows& rows, uint64_t room, unsigned char name_space);
@@ -64,12 +64,12 @@ private:
   size_t _row = 0;
   uint32_t _fixed_actions = 0;
   float _weight = 1.f;
-  row_span _context_row;
-  row_span _action_row;
+  row_buffer _context_row;
+  row_buffer _action_row;
   feature_spans _own;
   VW::example _context;
-  VW::example _action;   // the one at hand
-  VW::example _nothing;  // no features but the constant
+  VW::example _action;          // the one at hand
+  VW::example _constant_alone;  // no features but the constant
   bool _has_context = false;
   bool _names_features = false;
 };

@@ -295,6 +295,18 @@ double array_learner::gamma() const { return _explorer->gamma(_logits.size()); }
 
 uint64_t array_learner::events() const { return _explorer->events(); }
 
+uint64_t array_learner::arithmetic() const { return _explorer->arithmetic(); }
+
+void array_learner::use_arithmetic(uint64_t arithmetic)
+{
+  if (events() > 0 || arithmetic > ARITHMETIC)
+  {
+    refuse(fmt::format("arithmetic {} is asked of a learner of {} events; expected at most {}, of a new learner.",
+        arithmetic, events(), ARITHMETIC));
+  }
+  _explorer->set_arithmetic(arithmetic);
+}
+
 uint32_t array_learner::bits() const { return _all->initial_weights_config.num_bits; }
 
 std::string array_learner::kept_flags() const

@@ -109,6 +109,11 @@ public:
 
   double gamma() const;  // of the last prediction
   uint64_t events() const;
+
+  // By which arithmetic it learns; another one can be asked for before it has learned anything.
+  uint64_t arithmetic() const;
+  void use_arithmetic(uint64_t arithmetic);
+
   void save(const std::string& path);
 
   // The bytes that `save` would write.

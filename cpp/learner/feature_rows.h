@@ -107,18 +107,19 @@ public:
   {
   }
 
-  static feature_rows dense(const void* data, bool doubles, size_t rows, size_t columns, ptrdiff_t row_bytes,
+  static feature_rows dense(const void* data, bool is_double, size_t rows, size_t columns, ptrdiff_t row_bytes,
       ptrdiff_t column_bytes, const uint64_t* index_of_column)
   {
     const auto* const first = static_cast<const char*>(data);
-    if (doubles) { return {dense_form<double>{first, columns, row_bytes, column_bytes, index_of_column}, rows}; }
+    if (is_double) { return {dense_form<double>{first, columns, row_bytes, column_bytes, index_of_column}, rows}; }
     return {dense_form<float>{first, columns, row_bytes, column_bytes, index_of_column}, rows};
   }
 
   template <typename Places>
-  static feature_rows sparse(const void* data, bool doubles, size_t rows, const int64_t* offsets, const Places& places)
+  static feature_rows sparse(
+      const void* data, bool is_double, size_t rows, const int64_t* offsets, const Places& places)
   {
-    if (doubles) { return {sparse_form<double, Places>{static_cast<const double*>(data), offsets, places}, rows}; }
+    if (is_double) { return {sparse_form<double, Places>{static_cast<const double*>(data), offsets, places}, rows}; }
     return {sparse_form<float, Places>{static_cast<const float*>(data), offsets, places}, rows};
   }
 

@@ -7,7 +7,6 @@
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/parse_primitives.h"
-#include "vw/core/reductions/ftrl.h"
 #include "vw/core/reductions/gd.h"
 #include "vw/core/shared_data.h"
 #include "vw/core/vw.h"
@@ -30,25 +29,6 @@ constexpr uint32_t MOST_BITS = 31;  // of VW
 std::string regressor_name(VW::workspace& all)
 {
   return all.l->get_learner_by_name_prefix("scorer")->get_base_learner()->get_name();
-}
-
-// The regressor at the bottom of the stack.
-VW::LEARNER::learner& regressor_of(VW::workspace& all)
-{
-  auto* learner = all.l.get();
-  while (learner->get_base_learner() != nullptr) { learner = learner->get_base_learner(); }
-  return *learner;
-}
-
-using regressor_states = std::vector<VW::reductions::details::gd_per_model_state>;
-
-// What the regressor keeps besides weights: gd for each action, ftrl and coin for all of them together.
-regressor_states& states_of(VW::workspace& all)
-{
-  auto& regressor = regressor_of(all);
-  void* const data = regressor.get_internal_type_erased_data_pointer_test_use_only();
-  if (regressor.get_name() == "gd") { return static_cast<VW::reductions::gd*>(data)->gd_per_model_states; }
-  return static_cast<VW::reductions::ftrl*>(data)->gd_per_model_states;
 }
 
 // How many actions VW makes room for: the next power of two.
@@ -122,8 +102,10 @@ std::vector<char> with_more_actions(std::string_view model, uint32_t actions, co
     throw std::logic_error("a model's flags do not make its own kind of weights");
   }
   copy_weights(from, to, fixed);
-  const auto& states = states_of(from);
-  std::copy(states.begin(), states.end(), states_of(to).begin());
+  const auto* const states = explorer::of(from)->regressor_step_states();
+  auto* const new_states = explorer::of(to)->regressor_step_states();
+  if (states == nullptr || new_states == nullptr) { throw std::logic_error("a regressor's step sizes are unknown"); }
+  std::copy(states->begin(), states->end(), new_states->begin());
   *to.sd = *from.sd;
   to.id = from.id;
   to.update_rule_config.initial_t = from.update_rule_config.initial_t;

@@ -21,6 +21,17 @@
 #include <utility>
 #include <vector>
 
+namespace VW
+{
+namespace reductions
+{
+namespace details
+{
+class gd_per_model_state;
+}
+}  // namespace reductions
+}  // namespace VW
+
 namespace vw_fastcb
 {
 class explorer
@@ -83,6 +94,15 @@ public:
   // Takes over what another one has learned and counted, as saving and loading would.
   void continue_from(const explorer& other);
 
+  // By which arithmetic it learns: today's, unless it goes on with an older model, or with what was begun by one.
+  uint64_t arithmetic() const { return _arithmetic; }
+  void set_arithmetic(uint64_t arithmetic);
+
+  // What the regressor knows of its step size, beside VW's table. Null where there is nothing.
+  using step_states = std::vector<VW::reductions::details::gd_per_model_state>;
+  void borrow_step_states(step_states& states) { _step_states = &states; }
+  step_states* regressor_step_states() const { return _step_states; }
+
   // What those who made the model say of it. It goes with the model wherever that goes.
   const std::string& note() const { return _note; }
   void set_note(std::string note) { _note = std::move(note); }
@@ -91,7 +111,6 @@ private:
   experience experience_now() const;
   void count_event(double outcome);
   void print_features(event& of, size_t slots);
-  void set_arithmetic(uint64_t arithmetic);
 
   // Sets VW's loss and prediction bounds to log loss on [0,1]. Neither is kept in a model.
   void use_log_loss();
@@ -102,6 +121,7 @@ private:
   size_t _capacity;
   double _memory;
   std::unique_ptr<regressor> _regressor;
+  step_states* _step_states = nullptr;
   policy _policy;
   cost_range _range;
   bool _prints = false;  // --audit, --invert_hash: VW writes down the features that it predicts from

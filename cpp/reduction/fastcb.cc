@@ -81,3 +81,8 @@ void VW::reductions::fastcb_merge_largest_values(const std::vector<const VW::wor
     }
   }
 }
+
+void VW::reductions::fastcb_lend_step_states(const VW::workspace& all, std::vector<details::gd_per_model_state>& states)
+{
+  if (auto* const explorer = vw_fastcb::explorer::of(all)) { explorer->borrow_step_states(states); }
+}

@@ -12,6 +12,11 @@ namespace VW
 {
 namespace reductions
 {
+namespace details
+{
+class gd_per_model_state;
+}
+
 // --cb_explore_adf --fastcb
 std::shared_ptr<VW::LEARNER::learner> cb_explore_adf_fastcb_setup(VW::setup_base_i& stack_builder);
 
@@ -45,5 +50,9 @@ bool fastcb_merges_weights(const VW::workspace& merged);
 
 // Where VW has averaged weights and forgotten the largest value of each feature (--normalized).
 void fastcb_merge_largest_values(const std::vector<const VW::workspace*>& models, VW::workspace& merged);
+
+// What VW's regressors know of their step size beside the weights: gd for each slot, ftrl for all together. FastCB
+// takes it along where a model gets room for more actions. The states live as long as the workspace.
+void fastcb_lend_step_states(const VW::workspace& all, std::vector<details::gd_per_model_state>& states);
 }  // namespace reductions
 }  // namespace VW

@@ -75,9 +75,9 @@ std::unique_ptr<VW::io::writer> model_file::open()
   {
     // VW names the temporary file, and then the reason.
     constexpr const char* MARK = "errno = ";
-    const std::string said = e.what();
-    const auto mark = said.find(MARK);
-    const auto reason = mark == std::string::npos ? said : said.substr(mark + std::strlen(MARK));
+    const std::string message = e.what();
+    const auto mark = message.find(MARK);
+    const auto reason = mark == std::string::npos ? message : message.substr(mark + std::strlen(MARK));
     THROW(complaint(_path) << ": " << reason << ".");
   }
   _is_written = true;

@@ -35,7 +35,16 @@ def test_a_model_of_version_0_1_learns_on_and_is_saved_in_todays_format(door: st
     assert block[2].rstrip(b"\0").decode() == __version__
 
 
-OF_0_3 = OLD.parent / "models-0.3"
+OF_0_2, OF_0_3 = OLD.parent / "models-0.2", OLD.parent / "models-0.3"
+
+
+@pytest.mark.parametrize(("door", "log"), [("adf", OF_0_2 / "adf.txt"), ("fixed", OF_0_3 / "then.txt")])
+def test_a_model_of_version_0_2_goes_on_as_it_would_have(door: str, log: Path, tmp_path: Path) -> None:
+    ok("-i", OF_0_2 / f"{door}.vw", "-d", log, "-p", tmp_path / "pmf", "-f", tmp_path / "on.vw", "--quiet")
+    assert probabilities((tmp_path / "pmf").read_text()) == probabilities((OF_0_2 / f"{door}.pmf").read_text())
+    ok("-i", tmp_path / "on.vw", "-t", "-d", log, "--quiet")
+
+
 ARITHMETIC = {"newton": b"05", "epochs": b"06", "gd-epochs": b"06"}  # and the format of that version
 
 

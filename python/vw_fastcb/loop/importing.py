@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vw_fastcb._engine import ARITHMETIC
 from vw_fastcb.learner.engine import read_model
 from vw_fastcb.learner.fastcb import DEFAULTS
 from vw_fastcb.loop.clocks import now
@@ -181,7 +182,7 @@ class Import:
 
     def _make(self, settings: LoopSettings, model: bytes, seen: Iterable[_Seen]) -> Imported:
         settings.try_out()
-        body: dict[str, Any] = {"settings": settings.to_json()}
+        body: dict[str, Any] = {"settings": settings.to_json(), "arithmetic": ARITHMETIC}
         if model:
             body["model"] = hashlib.sha256(model).hexdigest()
         rest = iter(seen)

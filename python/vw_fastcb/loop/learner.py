@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
+from vw_fastcb._engine import ARITHMETIC
 from vw_fastcb.loop.columns import count_left_out
 from vw_fastcb.loop.contexts import Features
 from vw_fastcb.loop.fingerprint import fingerprint
@@ -98,7 +99,8 @@ class Learner:
         assert first.body is not None
         settings = LoopSettings.from_json(first.body["settings"])
         initial = first.body.get("model", "")
-        model = Model(settings.model, source.model(initial) if initial else b"", settings.rules, is_new=True)
+        content = source.model(initial) if initial else b""
+        model = Model(settings.model, content, settings.rules, is_new=True, arithmetic=_arithmetic(first.body))
         learner = cls(source, settings, model, snapshots=snapshots)
         learner.position, learner.time = first.position, first.time
         learner._keep_snapshot()
@@ -113,7 +115,9 @@ class Learner:
         content = source.model(checkpoint.sha256) if checkpoint.sha256 else b""
         if sha256(content) != checkpoint.sha256:
             raise JournalRefused(f"the model of generation {checkpoint.generation} is damaged; use a backup.")
-        learner = cls(source, settings, Model(settings.model, content, settings.rules), snapshots=snapshots)
+        arithmetic = _arithmetic_at(source, checkpoint.position)
+        model = Model(settings.model, content, settings.rules, arithmetic=arithmetic)
+        learner = cls(source, settings, model, snapshots=snapshots)
         learner.left_out = dict(checkpoint.summary.get("left_out", {}))
         learner.position, learner.time = checkpoint.position, checkpoint.time
         learner.join.restore(windows, checkpoint.summary["counts"])
@@ -178,7 +182,7 @@ class Learner:
         if since is None:
             self.model = self.model.with_settings(settings.model, settings.rules)
         elif since == 0:
-            self.model = Model(settings.model, rules=settings.rules)
+            self.model = Model(settings.model, rules=settings.rules, arithmetic=_arithmetic(record.body))
         else:
             self.model = self._relearned(settings, since, record)
 
@@ -186,7 +190,8 @@ class Learner:
         """What a model with these settings learns from the records from a position to before another record."""
         rollbacks = [one.body or {} for one in self._source.of_kind("rollback", since - 1)]
         targets = {one["position"] for one in rollbacks}
-        again = Learner(self._source, settings, Model(settings.model, rules=settings.rules), snapshots=targets)
+        begun = Model(settings.model, rules=settings.rules, arithmetic=_arithmetic(until.body or {}))
+        again = Learner(self._source, settings, begun, snapshots=targets)
         again._is_relearning = True
         for record in self._source.read(since - 1, until.position - 1):
             again.apply(record)
@@ -242,12 +247,25 @@ class Learner:
             content = self._source.model(record.body["sha256"]) if record.body["sha256"] else b""
             if record.body["sha256"] and not content:
                 raise JournalRefused(f"generation {record.body['generation']}, to go back to, is not kept any more.")
-        self.model = Model(self.settings.model, content, self.settings.rules, is_new=True)
+        arithmetic = self.model.arithmetic
+        self.model = Model(self.settings.model, content, self.settings.rules, is_new=True, arithmetic=arithmetic)
         self.updates = None
 
     def _keep_snapshot(self) -> None:
         if self.position in self._snapshots:
             self._snapshots[self.position] = self.model.to_bytes()
+
+
+def _arithmetic(body: dict[str, Any]) -> int:
+    """Under which a record has a model begin. Journals that 0.3 has made, and changes made by it, do not say so."""
+    return int(body.get("arithmetic", 0))
+
+
+def _arithmetic_at(source: Source, position: int) -> int:
+    """Under which a model would have begun that has learned nothing by a position."""
+    settings = [one for one in source.of_kind("settings") if one.position <= position]
+    begun = [one.body or {} for one in settings if one.position == 1 or "relearn_from" in (one.body or {})]
+    return _arithmetic(begun[-1]) if begun else ARITHMETIC
 
 
 def _asked(body: dict[str, Any]) -> Asked:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from vw_fastcb._engine import ARITHMETIC
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.learner.frames import is_number
 from vw_fastcb.learner.settings import Settings
@@ -823,7 +824,7 @@ def _first_record(name: str, settings: dict[str, Any] | None) -> Draft:
         )
     made = LoopSettings.new(settings)
     made.try_out()
-    return Draft("settings", body={"settings": made.to_json()})
+    return Draft("settings", body={"settings": made.to_json(), "arithmetic": ARITHMETIC})
 
 
 def current_settings(journal: Journal) -> tuple[LoopSettings, int]:
@@ -859,7 +860,7 @@ def _changes(journal: Journal, named: dict[str, Any], change: bool, relearn: boo
                 f"{said}. Changing {', '.join(others)} invalidates the model: set relearn=True to learn the journal "
                 "again, or relearn=False to start empty."
             )
-        body["relearn_from"] = journal.first() if relearn else 0
+        body |= {"relearn_from": journal.first() if relearn else 0, "arithmetic": ARITHMETIC}
     return Draft("settings", body=body, expected=position)
 
 

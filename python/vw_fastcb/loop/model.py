@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vw_fastcb._engine import ARITHMETIC
 from vw_fastcb.learner.engine import Engine, read_model, with_more_actions
 from vw_fastcb.learner.engine import Model as LearnerModel
 from vw_fastcb.learner.fastcb import DEFAULTS
@@ -46,12 +47,20 @@ class Model:
         content: The bytes of a model that is to go on.
         rules: What features there may be.
         is_new: Whether the settings and rules may differ from those that the model was made with.
+        arithmetic: By which a model without content learns, as the engine counts its versions; today's unless given.
     """
 
     def __init__(
-        self, settings: Settings, content: bytes = b"", rules: ColumnRules | None = None, *, is_new: bool = False
+        self,
+        settings: Settings,
+        content: bytes = b"",
+        rules: ColumnRules | None = None,
+        *,
+        is_new: bool = False,
+        arithmetic: int = ARITHMETIC,
     ) -> None:
         self.settings = settings
+        self.arithmetic = arithmetic
         self.rules = rules or ColumnRules()
         self.events = 0  # how many were learned
         self._engine: Engine | None = None
@@ -124,7 +133,7 @@ class Model:
 
     def with_settings(self, settings: Settings, rules: ColumnRules | None = None) -> Model:
         """The same weights under other settings and rules that keep them."""
-        return Model(settings, self.to_bytes(), rules, is_new=True)
+        return Model(settings, self.to_bytes(), rules, is_new=True, arithmetic=self.arithmetic)
 
     # Inside
 
@@ -145,7 +154,9 @@ class Model:
         return engine, fitted
 
     def _started(self, row: Features, widest: Any) -> Engine:
-        return self._settled(Engine.start(self.settings, row, widest))
+        engine = Engine.start(self.settings, row, widest)
+        engine.learner.arithmetic = self.arithmetic
+        return self._settled(engine)
 
     def _kept_blank(self, row: Features, widest: Any) -> Engine:
         """An engine that has learned nothing, kept while it is what these rows would begin with."""
