@@ -39,7 +39,7 @@ def test_the_page_shows_the_file_that_is_tested():
 def test_the_product_does_not_have_the_example():
     assert "running_mean" not in [kind.name for kind in _engine.oracles()]
     with pytest.raises(ValueError, match="oracle is 'running_mean'; expected one of 'gd', 'newton'"):
-        FastCB(3, oracle="running_mean")
+        FastCB(3, oracle="running_mean").decide([0.0])
 
 
 @built
