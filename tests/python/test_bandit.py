@@ -310,6 +310,18 @@ def test_simulation_is_repeatable_and_leaves_the_bandit_alone():
     assert bandit.events_ == 1
 
 
+def test_a_simulation_begins_with_the_oracle_as_it_was_given():
+    contexts = np.random.default_rng(0).integers(6, size=80)
+    costs = FUNCTIONS[3][contexts]
+    expected = finite(seed=1).simulate(contexts, costs)
+    taught = finite(seed=1)
+    for context in contexts:
+        taught.learn_event(context, 0, FUNCTIONS[7][context, 0])
+    runs = taught.simulate(contexts, costs)
+    np.testing.assert_array_equal(runs.actions, expected.actions)
+    np.testing.assert_array_equal(runs.probabilities, expected.probabilities)
+
+
 def test_a_simulation_is_the_game_of_decide_and_learn():
     contexts = np.random.default_rng(0).integers(6, size=80)
     costs = FUNCTIONS[3][contexts]

@@ -285,3 +285,14 @@ def test_a_model_is_loaded_from_nothing_but_a_path(given, words):
 @pytest.mark.parametrize("form", [bytes, bytearray, memoryview])
 def test_a_model_may_be_any_kind_of_bytes(taught, form):
     assert FastCB.from_bytes(form(taught.to_bytes())).events_ == taught.events_
+
+
+@pytest.mark.parametrize("costs", [[0.5, 2.0], [0.5], ["a", "b"]], ids=["out of range", "too few", "text"])
+def test_a_fit_that_is_refused_forgets_nothing(costs):
+    bandit = FastCB(2, seed=1).partial_fit([[1.0], [2.0]], [0, 1], [0.0, 1.0])
+    before = bandit.to_bytes()
+    with pytest.raises((ValueError, TypeError)):
+        bandit.fit([[1.0], [3.0]], [1, 0], costs)
+    assert bandit.to_bytes() == before
+    assert bandit.fit([[1.0], [3.0]], [1, 0], [0.5, 0.25]).events_ == 2
+    assert bandit.to_bytes() != before

@@ -204,6 +204,13 @@ def test_sensitivity_tunes_all_but_gamma():
     assert table["loss"].tolist() == pytest.approx([0.3, 0.7])
 
 
+def test_sensitivity_compares_means_over_the_same_sets():
+    rows = [("s", "A", "gamma_scale=10", 1.0, 0.2), ("t", "A", "gamma_scale=10", 1.0, 0.8)]
+    rows += [("s", "A", "gamma_scale=50", 1.0, 0.3)]  # as far as a run has come that was interrupted
+    table = sensitivity(grid(rows))
+    assert table[["gamma_scale", "loss", "sets"]].to_numpy().tolist() == [[10.0, 0.2, 1.0], [50.0, 0.3, 1.0]]
+
+
 def test_parameters_are_the_numbers_of_a_configuration():
     assert parameters("gamma_scale=10 gamma_exponent=0.5 kind=first") == {"gamma_scale": 10.0, "gamma_exponent": 0.5}
     assert parameters("") == {}

@@ -282,3 +282,23 @@ def test_a_state_whose_parts_have_seen_different_events_is_refused(path, by):
     place["n"] += by
     with pytest.raises(ValueError, match=r"the state is damaged \(n is \d+, and its bounds have \d+ and \d+\)"):
         AnytimeInterval.from_dict(state)
+
+
+def test_the_largest_weight_is_that_of_all_batches():
+    tally = Tally(expected=30)
+    for weight in (1.0, 8.0, 2.0):
+        tally.update([weight] * 10, [1.0] * 10)
+    assert tally.ips().largest_weight == tally.snips().largest_weight == 8.0
+
+
+def test_a_model_that_expects_what_cannot_be_expects_the_ends_of_the_range():
+    """Else the weighted differences have no bound, and the valid interval is none."""
+    rng = np.random.default_rng(5)
+    logged, policy = rng.dirichlet(np.ones(3), (2, 400)) * 0.97 + 0.01
+    actions = (logged.cumsum(axis=1) < rng.random(400)[:, None]).sum(axis=1)
+    rewards, predictions = rng.uniform(-1, 3, 400), rng.normal(1, 5, (400, 3))
+    beyond, within = (
+        dr(rewards, logged, policy, actions, expected, reward_range=(-1, 3))
+        for expected in (predictions, np.clip(predictions, -1, 3))
+    )
+    assert beyond == within

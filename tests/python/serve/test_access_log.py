@@ -19,6 +19,7 @@ from loop.support import open_loop
 from serve.servers import FASTCB, NEWS, PATIENCE, Served, threaded
 from vw_fastcb.serve import published
 from vw_fastcb.serve.access_log import AccessLog
+from vw_fastcb.serve.background import BackgroundWriter
 
 _LONG = "/" + "x" * 2000  # lines that fill a pipe of 64 KiB, and what may wait, soon
 
@@ -109,6 +110,28 @@ def test_a_named_pipe_that_is_full_holds_nothing_up(tmp_path):
             log.write(scope, 200, 0.001, 3)
         assert log.dropped > 0
     os.close(reader)
+
+
+def test_lines_are_written_again_once_there_is_room_on_the_disk(tmp_path):
+    file, full = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT), os.open("/dev/full", os.O_WRONLY)
+    disk = os.dup(file)
+    os.dup2(full, file)
+    problems = []
+    writer = BackgroundWriter(file, lambda dropped: b"%d lost\n" % dropped, problems.append)
+    for number in range(120):  # twice as much as may wait
+        before = len(problems)
+        writer.write(b"x" * 19_999 + b"\n")
+        end = time.monotonic() + 30
+        while len(problems) == before:
+            assert time.monotonic() < end, f"nothing was tried any more after {number} lines"
+            time.sleep(0.001)
+    assert writer.dropped == 120
+    os.dup2(disk, file)
+    writer.write(b"there is room\n")
+    assert writer.close()
+    assert (tmp_path / "log").read_bytes() == b"there is room\n120 lost\n"
+    for handle in (file, full, disk):
+        os.close(handle)
 
 
 def test_a_file_has_every_line_once_it_is_closed(tmp_path):

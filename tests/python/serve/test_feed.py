@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 
 import pytest
 
 from loop.support import Clock, open_loop
 from vw_fastcb.serve.endpoints import Service
-from vw_fastcb.serve.feed import Feed
+from vw_fastcb.serve.errors import ApiError
+from vw_fastcb.serve.feed import MOST_VIEWERS, Feed
 from vw_fastcb.serve.metrics import Metrics
 
 
@@ -67,3 +69,20 @@ def test_the_newest_dead_letters_and_generations_come_first(feed, loop, clock):
     assert [one["position"] for one in shown["letters"]] == [3 * number + 2 for number in range(24, 4, -1)]
     assert [one["generation"] for one in shown["generations"]] == [2, 1]
     assert shown["status"]["dead_letters"] == 25
+
+
+def test_a_viewer_leaves_its_place_however_it_ends(feed):
+    async def look():
+        for _ in range(MOST_VIEWERS + 1):
+            with contextlib.suppress(ConnectionError):
+                async with feed.viewer():
+                    raise ConnectionError
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(MOST_VIEWERS):
+                await stack.enter_async_context(feed.viewer())
+            with pytest.raises(ApiError, match="32 browsers look at this page already"):
+                await stack.enter_async_context(feed.viewer())
+        async with feed.viewer() as messages:
+            assert messages.qsize() == 1
+
+    asyncio.run(look())

@@ -11,7 +11,7 @@ from vw_fastcb.evaluation.anytime import AnytimeInterval, mass_beyond
 from vw_fastcb.evaluation.tally import FEW
 from vw_fastcb.loop.outcomes import Outcomes
 from vw_fastcb.loop.reading import existing_journal
-from vw_fastcb.serve.live import MOST_ACTIONS, MOST_BUCKETS
+from vw_fastcb.serve.live import MOST_ACTIONS, MOST_BUCKETS, _Bucket
 from vw_fastcb.serve.live_process import Follower
 
 START = 1_700_000_000_000
@@ -255,6 +255,14 @@ def test_time_is_cut_into_few_pieces_however_long_it_lasts(tmp_path):
     assert len(told) <= MOST_BUCKETS
     assert sum(bucket[0] for bucket in told.values()) == 600  # what was told piece by piece is everything
     assert [len(follower._shown._waiting) <= 2, len(follower._shown._by_position) <= 2] == [True, True]
+
+
+def test_a_bucket_of_two_has_the_sums_of_both():
+    bucket = _Bucket(5, [2, 3], 0.5, 2, 1.5, 3, 2, [[1.0]])
+    bucket.join(_Bucket(4, [1, 0, 3], 0.25, 1, 0.5, 2, 1, None))
+    assert bucket == _Bucket(9, [3, 3, 3], 0.75, 3, 2.0, 5, 3, [[1.0]])
+    bucket.join(_Bucket(1, [0, 0, 0, 1], 0.25, 1, 1.0, 1, 1, [[2.0]]))
+    assert bucket == _Bucket(10, [3, 3, 3, 1], 1.0, 4, 3.0, 6, 4, [[2.0]])
 
 
 def test_rollbacks_and_changes_are_marked(tmp_path):

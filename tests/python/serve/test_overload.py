@@ -162,3 +162,26 @@ def test_under_overload_a_request_is_refused_before_it_is_read(loop, path, monke
     assert "1 requests are being worked on" in refused.error
     assert waited > 0.2  # the connection is not read meanwhile
     assert shed == 2
+
+
+def statuses(raw, count):
+    """Those of the next answers on a connection, which may come in one piece."""
+    content = b""
+    while content.count(b"HTTP/1.1 ") < count and (piece := raw.recv(65_536)):
+        content += piece
+    return [int(part[:3]) for part in content.split(b"HTTP/1.1 ")[1:]]
+
+
+def test_under_overload_each_request_is_answered_although_two_came_at_once(loop, monkeypatch):
+    monkeypatch.setattr(connections, "_COOLING", 0.01)
+    body = json.dumps({"context": {"a": 1}}).encode()
+    request = HEAD + b"content-length: %d\r\n\r\n" % len(body) + body
+    with threaded(loop, most_requests=1, grace=PATIENCE) as server, contextlib.ExitStack() as stack:
+        with no_commits(loop):
+            raws = stack.enter_context(holding(server, 1, request))
+            while server.metrics()["fastcb_http_in_flight"] < 2:
+                time.sleep(0.01)
+            with contextlib.closing(server.raw()) as raw:
+                raw.sendall(request + b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                assert statuses(raw, 2) == [503, 200]
+        assert answer_on(raws[0]).status == 200

@@ -157,6 +157,28 @@ def test_a_token_is_exchanged_for_a_cookie(guarded):
     assert guarded.get("/page/decision?position=2", cookie=f"{other}={signed}").status == 401
 
 
+def test_a_cookie_is_good_for_as_long_as_it_says(guarded):
+    token = TOKEN.encode()
+
+    def status(until):
+        cookie = b"%s=%d.%s" % (page._cookie_name(token), until, page._signature(until, token))
+        return guarded.get("/page/decision?position=2", cookie=cookie.decode()).status
+
+    now = int(time.time())
+    assert [status(until) for until in (now + 600, now - 1, 1, now + 600)] == [200, 401, 401, 200]
+    cookie = cookie_of(guarded)
+    assert "Max-Age=43200;" in cookie
+    assert 0 <= int(cookie.partition("=")[2].partition(".")[0]) - now - 12 * 3600 <= 600
+
+
+def test_a_page_whose_name_ends_as_ours_may_change_nothing(guarded):
+    host = f"127.0.0.1:{guarded.port}"
+    for origin in (f"http://evil-{host}", f"http://evil.{host}", f"https://x{host}", host, f"http://{host}.evil"):
+        assert guarded.post("/page/session", {"token": TOKEN}, origin=origin).status == 403
+    for origin in (f"http://{host}", f"https://{host}"):
+        assert guarded.post("/page/session", {"token": TOKEN}, origin=origin).status == 204
+
+
 def test_a_page_from_elsewhere_gets_nothing(open_page, guarded):
     for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ""):
         assert open_page.ask("GET", "/page/decision?position=2", headers={"host": host}).status == 403
