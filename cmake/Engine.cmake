@@ -5,15 +5,22 @@
 include(${CMAKE_CURRENT_LIST_DIR}/Machine.cmake)
 set(VW_VERSION 9.11.9)
 
+# VW's wheel for x86-64 is built without fused multiply-add. Where a processor always has it, it is to be left alone as well,
+# so that an engine predicts the same wherever it runs.
+set(unfused "")
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(unfused " -ffp-contract=off")
+endif()
+
 local_tree_key(local_tree)
 file(SHA256 "${CMAKE_CURRENT_LIST_DIR}/engine/CMakeLists.txt" recipe)
 string(SHA256 recipe "${recipe};${CMAKE_CXX_COMPILER_ID};${CMAKE_CXX_COMPILER_VERSION};\
-${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_BUILD_TYPE};${local_tree}")
+${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS}${unfused};${CMAKE_BUILD_TYPE};${local_tree}")
 string(SUBSTRING "${recipe}" 0 12 recipe)
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(cache "$ENV{XDG_CACHE_HOME}/vw-fastcb")
 else()
-  set(cache "$ENV{HOME}/.cache/vw-fastcb")
+  file(REAL_PATH "~/.cache/vw-fastcb" cache EXPAND_TILDE)
 endif()
 set(VW_ENGINE_DIR "${cache}/engine-${VW_VERSION}-${CMAKE_SYSTEM_PROCESSOR}-${recipe}")
 
@@ -35,7 +42,8 @@ function(build_engine)
     COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/engine -B ${work}/build -G ${CMAKE_GENERATOR}
       -DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
       -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
-      -DCMAKE_C_FLAGS=${CMAKE_C_FLAGS} -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}
+      -DCMAKE_C_FLAGS=${CMAKE_C_FLAGS}${unfused} -DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}${unfused}
+      -DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE}
       -DVW_SOURCE_DIR=${source} -DCMAKE_INSTALL_PREFIX=${VW_ENGINE_DIR}.part
     COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${work}/build --target engine --parallel ${cores}
@@ -69,8 +77,9 @@ add_library(vw_engine INTERFACE)
 target_include_directories(vw_engine SYSTEM INTERFACE "${VW_ENGINE_DIR}/include")
 target_compile_definitions(vw_engine INTERFACE ${definitions} _FILE_OFFSET_BITS=64)
 foreach(archive IN LISTS archives)
-  if(EXISTS "${VW_ENGINE_DIR}/lib/lib${archive}.a")
-    target_link_libraries(vw_engine INTERFACE "${VW_ENGINE_DIR}/lib/lib${archive}.a")
+  set(file "${VW_ENGINE_DIR}/lib/lib${archive}.a")  # cmake/engine names them so, whatever a system calls its own
+  if(EXISTS "${file}")
+    target_link_libraries(vw_engine INTERFACE "${file}")
   endif()
 endforeach()
 target_link_libraries(vw_engine INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

@@ -32,8 +32,7 @@ def cache_dir() -> Path:
 
 
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def check_tarball(path: Path) -> Path:
@@ -69,7 +68,9 @@ def tarball() -> Path:
 
 def unpack(archive: Path, into: Path) -> Path:
     with tarfile.open(archive) as tar:
-        tar.extractall(into, filter="data")
+        # The first releases of Python 3.10 and 3.11 know no filters. What is unpacked was verified.
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(into)
     return into / NAME
 
 

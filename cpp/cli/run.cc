@@ -7,7 +7,7 @@
 #include "strict/bad_event.h"
 #include "strict/vw_messages.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/config/options_cli.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"

@@ -7,7 +7,7 @@
 #include "strict/bad_event.h"
 #include "strict/products.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/config/cli_options_serializer.h"
 #include "vw/config/options.h"
 #include "vw/config/options_cli.h"

@@ -2,7 +2,7 @@
 
 #include "explanation.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/reductions/gd.h"

@@ -5,10 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-// Every processor with AVX2 has it; the engine's other files are compiled as VW's own, which do without.
-#if defined(__x86_64__)
-#pragma GCC target("fma")
-#endif
+// This file is compiled with fused multiply-add (CMakeLists.txt).
 
 namespace vw_fastcb
 {

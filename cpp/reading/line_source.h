@@ -3,7 +3,7 @@
 #pragma once
 
 #include "vw/common/string_view.h"
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/core/io_buf.h"
 #include "vw/io/io_adapter.h"
 

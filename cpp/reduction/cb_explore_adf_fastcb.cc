@@ -7,7 +7,7 @@
 #include "strict/flags.h"
 #include "text_event.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/config/options.h"
 #include "vw/core/cb.h"
 #include "vw/core/example.h"

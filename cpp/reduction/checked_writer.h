@@ -2,7 +2,7 @@
 // and says "Failed to write example" of a model.
 #pragma once
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/io/io_adapter.h"
 
 #include <cerrno>

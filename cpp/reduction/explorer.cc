@@ -3,7 +3,7 @@
 #include "model_state.h"
 #include "strict/flags.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"
 #include "vw/core/loss_functions.h"

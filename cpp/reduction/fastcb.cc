@@ -3,7 +3,7 @@
 #include "explorer.h"
 #include "strict/flags.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/config/options.h"
 #include "vw/core/global_data.h"
 #include "vw/core/learner.h"

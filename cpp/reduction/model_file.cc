@@ -2,7 +2,7 @@
 
 #include "checked_writer.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 
 #include "fmt/format.h"
 

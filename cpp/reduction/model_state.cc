@@ -2,7 +2,7 @@
 
 #include "model_in_memory.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/core/io_buf.h"
 #include "vw/core/learner.h"
 #include "vw/core/model_utils.h"

@@ -1,6 +1,6 @@
 #include "flags.h"
 
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/config/options.h"
 
 #include <algorithm>

@@ -8,6 +8,14 @@
 #include <optional>
 #include <string_view>
 
+// gcc 10 and the C++ libraries of clang up to 19 read whole numbers with from_chars, but no others.
+#if !defined(__cpp_lib_to_chars)
+#define VW_FASTCB_NUMBERS_OF_C
+#endif
+#if defined(VW_FASTCB_NUMBERS_OF_C)
+#include "numbers_of_c.h"
+#endif
+
 namespace vw_fastcb
 {
 // The power of ten of a number's first digit that is not 0: 2 of 345, -3 of 0.00678. `text` is a number, and not 0.
@@ -33,6 +41,9 @@ template <typename Number = float>
 std::optional<Number> number_in(std::string_view text)
 {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') { text.remove_prefix(1); }
+#if defined(VW_FASTCB_NUMBERS_OF_C)
+  return number_of_c<Number>(text);
+#else
   const char* const end = text.data() + text.size();
   Number value = 0;
   const auto result = std::from_chars(text.data(), end, value);
@@ -42,5 +53,6 @@ std::optional<Number> number_in(std::string_view text)
   // The value is left as it was, and what does not fit is far from 1.
   const Number size = power_of_ten(text) > 0 ? std::numeric_limits<Number>::infinity() : Number{0};
   return text[0] == '-' ? -size : size;
+#endif
 }
 }  // namespace vw_fastcb

@@ -24,12 +24,12 @@ TYPES = {"float": np.float32, "double": np.float64}
 Reader = Callable[[list[str], str], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-@pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+@pytest.fixture(scope="module", params=[[], ["-DVW_FASTCB_NUMBERS_OF_C"]], ids=["reader", "reader of older compilers"])
+def read(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """Reads texts with the engine's reader and with C's: both values, and whether the engine takes it for a number."""
     library = tmp_path_factory.mktemp("numbers") / "numbers.so"
     compiler = os.environ.get("CXX", "c++")
-    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'cpp'}"]
+    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'cpp'}", *request.param]
     subprocess.run([compiler, *flags, ROOT / "tests/cpp/numbers.cc", "-o", library], check=True)
     functions = ctypes.CDLL(str(library))
 

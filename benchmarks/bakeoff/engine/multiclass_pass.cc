@@ -9,7 +9,7 @@
 
 #include "vw/common/hash.h"
 #include "vw/common/random_details.h"
-#include "vw/common/vw_exception.h"
+#include "vw/common/vw_throw.h"
 #include "vw/core/action_score.h"
 #include "vw/core/cb.h"
 #include "vw/core/constant.h"
