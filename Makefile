@@ -15,7 +15,7 @@ export PIP_NO_COMPILE := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all lint format bench wheel docs sanitize sanitize-address sanitize-thread clean
+.PHONY: help demo test test-all lint format bench wheel wheels arm64 docs sanitize sanitize-address sanitize-thread clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
@@ -54,6 +54,17 @@ wheel: $(VENV)/.built $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a many
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	mv build/wheel/*.tar.gz dist/
 	$(BIN)/python tests/wheel/check.py dist
+
+# VW's core is compiled once for each processor, about 6 minutes on two cores, and kept in the user's cache like the other; so
+# are the releases of Debian that they are built and tried in.
+wheels: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## wheels for x86-64 and aarch64, built in Debian 11, tried on 3.11, 3.13, 3.14
+	$(wheels_python) wheels/build.py
+	$(wheels_python) wheels/try_out.py
+
+arm64: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## the wheel for aarch64 alone, tried on qemu against stock VW
+	$(wheels_python) wheels/build.py aarch64-3.11
+	$(wheels_python) wheels/try_out.py aarch64-3.11
+wheels_python = env -u MAKEFLAGS PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
 docs: $(VENV)/.installed-docs  ## the documentation as a site in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -106,8 +117,8 @@ clean:  ## remove what was built here (VW's core stays in the user's cache)
 	rm -rf $(VENV) $(SANITIZE)-* build dist fastcb-demo.png fastcb-loop.png
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "vw-fastcb needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "vw-fastcb needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version). Say make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip  # the one that came with Python may take twice as long
 
@@ -125,7 +136,8 @@ needs_dev := bench serve dev
 needs_all := cluster contract docs long
 needs_docs := docs
 needs_wheel := wheel
-requirements = import sys, tomllib; \
+requirements = import importlib, sys; \
+  tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "pip._vendor.tomli"); \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = [r for name in sys.argv[1:] for r in project["optional-dependencies"][name]]; \
   print(*project["dependencies"], *[r for r in extras if not r.startswith("vw-fastcb")], sep="\n")

@@ -155,7 +155,9 @@ def rewritten(path: Path, folder: Path) -> str:
 def main(paths: list[str]) -> None:
     for path in map(Path, paths):
         page = path.resolve()
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as way_back:
+            way_back.callback(os.chdir, Path.cwd())
+            os.chdir(folder)
             text = rewritten(page, Path(folder))
         page.write_text(text)
         print(f"{path}: {len(cells(text))} cells")

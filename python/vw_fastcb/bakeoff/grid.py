@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vw_fastcb import toml
 from vw_fastcb.engine.flags import Flags
 
 NO_STEP = 0.0
@@ -264,8 +264,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         if path.suffix.lower() in {".yaml", ".yml"}:
             return _read_yaml(path)
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        return toml.loads(path.read_text(encoding="utf-8"))
+    except (toml.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadGrid(f"{path} is not a TOML file: {problem}") from problem
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -136,7 +135,7 @@ class Store:
                 f"{path} is not the store of a bake-off ({problem}). Move it away, or choose another --out."
             ) from problem
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Store:
         return self
 
     def __exit__(

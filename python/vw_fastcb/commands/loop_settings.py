@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from vw_fastcb import toml
 
 _PANEL = "Settings of the loop"
 
@@ -121,7 +122,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
     is_json = path.suffix.lower() == ".json"
     try:
-        declared = json.loads(text) if is_json else tomllib.loads(text)
+        declared = json.loads(text) if is_json else toml.loads(text)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{path} is not {'JSON' if is_json else 'TOML'}: {problem}.") from problem
     if not isinstance(declared, dict) or not declared:

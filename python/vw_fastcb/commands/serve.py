@@ -6,14 +6,14 @@ import contextlib
 import json
 import logging
 import os
-import tomllib
 import webbrowser
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from vw_fastcb import toml
 from vw_fastcb.commands.terminal import counted, words_of
 from vw_fastcb.loop import Loop, SettingsDiffer
 from vw_fastcb.loop.reading import existing_journal
@@ -123,8 +123,8 @@ def run_watch(journal: str, port: int, *, opens: bool, as_json: bool) -> int:
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of a TOML file, by the names that `Loop.open` knows."""
     try:
-        found = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        found = toml.loads(path.read_text())
+    except (toml.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ValueError(f"{path} is not TOML: {problem}.") from problem
     known = setting_names()
     for name, value in found.items():
@@ -143,7 +143,7 @@ class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         said = {
             "event": "log",
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -8,7 +8,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from vw_fastcb.loop.importing import Import, Imported, first_model, settings_for
 from vw_fastcb.loop.outcomes import position_of
 from vw_fastcb.loop.reading import existing_journal
 from vw_fastcb.loop.redis.address import without_password
+from vw_fastcb.times import time_in
 
 _MOST_SHOWN = 10  # bad lines and dead letters
 
@@ -130,10 +131,10 @@ def _until(text: str, at: Callable[[int], int]) -> int:
 
 def _time(text: str) -> int:
     try:
-        when = datetime.fromisoformat(text)
+        when = time_in(text)
     except ValueError as problem:
         raise ValueError(f"{text!r} is neither a record's number nor a time such as 2024-05-01T12:00.") from problem
-    return round((when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp() * 1000)
+    return round((when if when.tzinfo is not None else when.replace(tzinfo=timezone.utc)).timestamp() * 1000)
 
 
 def run_import(

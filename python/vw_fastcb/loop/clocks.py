@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cache
 from typing import NamedTuple
 
@@ -87,6 +87,6 @@ def _boot() -> str:
 def shown(when: int) -> str:
     """A time in milliseconds, for messages."""
     try:
-        return f"{datetime.fromtimestamp(when / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return f"{datetime.fromtimestamp(when / 1000, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
         return f"{when} ms"

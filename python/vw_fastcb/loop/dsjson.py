@@ -9,15 +9,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from vw_fastcb.loop.contexts import Features, checked_id, features_of
 from vw_fastcb.loop.outcomes import Outcome
 from vw_fastcb.loop.records import Record
 from vw_fastcb.loop.settings import LoopSettings
+from vw_fastcb.times import time_in
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CONTEXT, _ACTION = "x", "a"  # namespaces, those of `FastCB`
 _NAME = "action"  # the feature that names a fixed action
 _ROUNDING = 1e-3  # that logged probabilities may be off
@@ -74,9 +75,9 @@ def timestamp(milliseconds: int) -> str:
 
 def milliseconds_of(text: str) -> int:
     """A time of such a log, in milliseconds. Without a zone it is taken for UTC."""
-    when = datetime.fromisoformat(text)
+    when = time_in(text)
     if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
+        when = when.replace(tzinfo=timezone.utc)
     return (when - _EPOCH) // timedelta(milliseconds=1)
 
 
