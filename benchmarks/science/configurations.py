@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from vw_fastcb import toml
 
 _MARKS = ("rival", "candidate", "skip")
 
@@ -39,7 +40,7 @@ class Configuration:
 def read_configurations(path: Path, only: Sequence[str] | None = None) -> list[Configuration]:
     """All that are not to be skipped; or those whose label is one of `only`, in which * and ? stand for anything."""
     configurations = []
-    for label, table in tomllib.loads(path.read_text()).items():
+    for label, table in toml.loads(path.read_text()).items():
         marks = {mark: bool(table.get(mark, False)) for mark in _MARKS}
         skip = marks.pop("skip")
         if skip if only is None else not any(fnmatchcase(label, pattern) for pattern in only):
