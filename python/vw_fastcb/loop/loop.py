@@ -756,10 +756,10 @@ def fitted_for(loop: Loop, context: Features, action_features: list[Features] | 
         return view.model.fitted(context, action_features)
 
 
-def products_of(loop: Loop, fitted: Fitted) -> int:
-    """How many products interactions make of the features of a decision, at most."""
+def features_in(loop: Loop, fitted: Fitted) -> int:
+    """How many features all actions of a decision have together, at most, products included."""
     with loop._worker.view() as view:
-        return Products(view.model.settings).count(fitted.context, fitted.action_features)
+        return Products(view.model.settings).features(fitted.context, fitted.action_features)
 
 
 def published_model(loop: Loop) -> tuple[int, bytes]:

@@ -39,6 +39,12 @@ class Products:
         rows = {0: 1} if action_features is None else Counter(map(len, action_features))
         return sum(self._of(len(context), features) * actions for features, actions in rows.items())
 
+    def features(self, context: Features, action_features: list[Features] | None) -> int:
+        """How many features all actions have together, at most, products included. Fixed actions share theirs."""
+        rows = [()] if action_features is None else action_features
+        own = len(context) * len(rows) + sum(map(len, rows))
+        return own + self.count(context, action_features)
+
     def check(self, context: Features, action_features: list[Features] | None) -> None:
         """Raises where a decision is too large."""
         actions = len(action_features or ())

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from vw_fastcb.learner.fastcb import FastCB
 from vw_fastcb.loop.contexts import as_engine_row, as_engine_rows
-from vw_fastcb.loop.loop import fitted_for, journal_of, products_of
+from vw_fastcb.loop.loop import features_in, fitted_for, journal_of
 from vw_fastcb.serve.endpoints import Endpoint, Service, received
 from vw_fastcb.serve.errors import ApiError
 from vw_fastcb.serve.feed import Feed
@@ -57,7 +57,7 @@ _JSON = ((b"content-type", b"application/json"), (b"cache-control", b"no-store")
 _SESSION = 12 * 3600  # seconds
 _LONGEST_SESSION = 4096  # bytes of a body with a token: it comes from anybody
 _MOST_FEATURES = 25  # that an explanation lists
-_MOST_PRODUCTS = 1 << 20  # of features, that it looks at: it takes a second then, and each has a name in memory
+_MOST_EXPLAINED = 1 << 17  # features of all actions, that it looks at: it takes two seconds then
 
 _Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 _encode = msgspec.json.Encoder().encode
@@ -219,12 +219,13 @@ class Page:
             raise ApiError(404, f"record {position} is no decision, or its features were erased.")
         fitted = fitted_for(self._service.loop, body["context"], body.get("action_features"))
         table = fitted.action_features
-        products = products_of(self._service.loop, fitted)
-        if products > _MOST_PRODUCTS:
+        count = features_in(self._service.loop, fitted)
+        if count > _MOST_EXPLAINED:
             raise ApiError(
                 413,
-                f"the features of record {position} make up to {products:,} products, and at most {_MOST_PRODUCTS:,} "
-                "are explained here; use FastCB.explain on the model that /model gives.",
+                f"the actions of record {position} have up to {count:,} features together, products and those of "
+                f"the context included; at most {_MOST_EXPLAINED:,} are explained here. Use FastCB.explain on the "
+                "model that /model gives.",
             )
         with self._explaining:  # models are large
             model = FastCB.from_bytes(self._service.models.newest().content)

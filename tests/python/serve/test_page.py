@@ -236,17 +236,28 @@ def test_actions_with_features_are_explained(tmp_path):
         assert {"user=Tom", "action.price", "user=Tom * action.price"} <= {one["name"] for one in told["features"]}
 
 
-def test_an_explanation_looks_at_as_many_products_as_allowed_and_not_one_more(tmp_path, monkeypatch):
-    """Each has a name in memory: 4,000 features with xx took 26 seconds, and most of a gigabyte."""
-    with Loop.open(tmp_path / "shop.db", actions=2, reward_range=(0, 1), interactions=("xx",)) as loop:
-        loop.decide({"a": 1, "b": 2, "c": 3})
+@pytest.mark.parametrize(
+    ("settings", "actions", "features"),
+    [
+        ({"actions": 2, "interactions": ("xx",)}, None, 3 + 9),
+        ({"actions": 2}, None, 3),
+        ({"actions": None}, [{"d": 1}, {"e": 1, "f": 1}], 2 * 3 + 3 + 3 * 3),  # multiplied with those of the context
+        ({"actions": None, "interactions": ()}, [{}, {}], 2 * 3),
+    ],
+)
+def test_an_explanation_looks_at_as_many_features_as_allowed_and_not_one_more(
+    tmp_path, monkeypatch, settings, actions, features
+):
+    """Each has a name: 1,000 features of the context and 1,000 actions took 34 seconds, and more than a gigabyte."""
+    with Loop.open(tmp_path / "shop.db", reward_range=(0, 1), **settings) as loop:
+        loop.decide({"a": 1, "b": 2, "c": 3}, actions)
         with threaded(loop) as server:
-            monkeypatch.setattr(page, "_MOST_PRODUCTS", 9)
+            monkeypatch.setattr(page, "_MOST_EXPLAINED", features)
             assert server.get("/page/decision?position=2").status == 200
-            monkeypatch.setattr(page, "_MOST_PRODUCTS", 8)
+            monkeypatch.setattr(page, "_MOST_EXPLAINED", features - 1)
             answer = server.get("/page/decision?position=2")
     assert answer.status == 413
-    assert "the features of record 2 make up to 9 products, and at most 8 are explained here" in answer.error
+    assert f"the actions of record 2 have up to {features} features together" in answer.error
 
 
 def test_a_page_that_only_shows(loop):
