@@ -438,3 +438,17 @@ def test_evidence_outside_the_block_is_about_values_relative_to_the_largest(tmp_
     ((_, known, most),) = newton_state(tmp_path / "model", capacity=0).rest.values()
     assert most == largest
     assert known == pytest.approx(evidence, rel=1e-5)
+
+
+def test_what_is_not_learned_about_is_forgotten_to_the_prior_and_no_further(tmp_path):
+    """Features that never change say nothing, so there is nothing to know about them but the prior."""
+    with Workspace(f"--cb_explore 1 {FLAGS} --fastcb_capacity 1 --fastcb_memory {MEMORY}") as vw:
+        for number in range(400):
+            moving = " ".join(f"f{i}:{number // (i + 2) % 2 * 2 - 1}" for i in range(4))
+            vw.learn(f"1:{number % 2}:1 |x {moving} g:3 h:-1")
+        vw.save(str(tmp_path / "model"))
+    state = newton_state(tmp_path / "model", capacity=1)
+    least = state.priors[-len(state.slots[0].alone) :]
+    assert len(least) == 6 - 1
+    assert np.all(state.slots[0].alone >= least * (1 - 1e-12))
+    np.testing.assert_allclose(state.slots[0].alone[-2:], least[-2:], rtol=1e-12)
