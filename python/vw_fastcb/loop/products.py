@@ -26,7 +26,7 @@ class Products:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._is_newton = settings.oracle == "newton"
+        self._oracle = settings.oracle
         self._terms = list(settings.interactions)
         if settings.vw_args:
             flags = Flags.read(list(settings.vw_args))
@@ -48,10 +48,10 @@ class Products:
     def check(self, context: Features, action_features: list[Features] | None) -> None:
         """Raises where a decision is too large."""
         actions = len(action_features or ())
-        read = len(context) * actions if self._is_newton else 0
+        read = 0 if self._oracle == "gd" else len(context) * actions  # gd adds them up once
         if read > _MOST_READ:
             raise RefusedValue(
-                f"the context has {len(context):,} features, which newton reads for each of {actions:,} actions; "
+                f"the context has {len(context):,} features, which {self._oracle} reads for each of {actions:,} actions; "
                 f"expected {_MOST_READ:,} of both multiplied at most. Send fewer, or take oracle='gd'."
             )
         count = self.count(context, action_features)
