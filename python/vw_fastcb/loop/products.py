@@ -51,8 +51,8 @@ class Products:
         read = 0 if self._oracle == "gd" else len(context) * actions  # gd adds them up once
         if read > _MOST_READ:
             raise RefusedValue(
-                f"the context has {len(context):,} features, which {self._oracle} reads for each of {actions:,} actions; "
-                f"expected {_MOST_READ:,} of both multiplied at most. Send fewer, or take oracle='gd'."
+                f"the context has {len(context):,} features, which {self._oracle} reads for each of {actions:,} "
+                f"actions; expected {_MOST_READ:,} of both multiplied at most. Send fewer, or take oracle='gd'."
             )
         count = self.count(context, action_features)
         if count > _MOST:
