@@ -224,6 +224,16 @@ def test_the_newest_are_shown_first_and_then_everything(tmp_path):
     assert last == alone
 
 
+def test_everything_is_a_new_epoch_however_many_the_newest_records_had(tmp_path):
+    follower = Follower(play(tmp_path / "news.db"), shown_first=50)
+    for _ in range(5):
+        follower._shown.begin_anew()
+    before = follower.news()["epoch"]
+    while follower.is_reading:
+        follower.read(0.5)
+    assert follower.news()["epoch"] > before
+
+
 def test_a_journal_that_is_too_long_is_read_from_later_on(tmp_path):
     journal = play(tmp_path / "news.db", 100)
     last = journal.last()[0]

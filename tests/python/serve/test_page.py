@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from loop.support import open_loop
 from serve.servers import FASTCB, PATIENCE, Served, threaded
 from vw_fastcb import Loop
 from vw_fastcb.commands.serve import run_watch
@@ -219,6 +220,22 @@ def test_a_decision_is_explained_with_the_model_of_now(loop, open_page):
         assert open_page.get(f"/page/decision?position={position}").status in (400, 404)
     loop.erase("e0")
     assert open_page.get("/page/decision?position=2").status == 404
+
+
+def test_an_explanation_lists_what_adds_most_whatever_its_sign(tmp_path):
+    with open_loop(tmp_path) as loop:
+        for number in range(200):
+            noise = {f"f{i}": (number * (i + 1)) % 7 / 7 for i in range(29)}
+            loop.decide({**noise, "bad": number % 2}, event_id=f"e{number}")
+            loop.reward(f"e{number}", 1 - number % 2)
+        loop.checkpoint()
+        with threaded(loop) as server:
+            position = loop.status().position - 1  # of a decision with what is bad
+            features = server.get(f"/page/decision?position={position}").json["features"]
+    sizes = [max(map(abs, feature["adds"])) for feature in features[:-1]]
+    assert (features[0]["name"], features[-1]["name"]) == ("bad", "1 more")
+    assert max(features[0]["adds"]) < 0
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_an_explanation_reads_the_newest_checkpoint_and_stops_no_decision(loop, open_page, monkeypatch):
