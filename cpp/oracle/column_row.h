@@ -46,15 +46,22 @@ public:
     return is_first;
   }
 
-  // All values of a row, in columns that differ from each other: values[places[i]] in columns[i].
-  void set(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& places, const float* values)
+  // A whole row of so many columns at once, with values[places[i]] in present[i], which differ from each other. It
+  // costs least where the row before had the same ones.
+  void set(
+      size_t columns, const std::vector<uint32_t>& present, const std::vector<uint32_t>& places, const float* values)
   {
-    _present = columns;
-    for (size_t i = 0; i < columns.size(); ++i)
+    if (_present != present)
     {
-      _is_present[columns[i]] = 1;
-      _values[columns[i]] = double{values[places[i]]};
+      start(columns);
+      _present = present;
+      for (const auto column : present) { _is_present[column] = 1; }
     }
+    make_room(columns);
+    const uint32_t* const column = present.data();
+    const uint32_t* const place = places.data();
+    double* const to = _values.data();
+    for (size_t i = 0, count = present.size(); i < count; ++i) { to[column[i]] = double{values[place[i]]}; }
   }
 
   const std::vector<uint32_t>& present() const { return _present; }
@@ -76,6 +83,10 @@ public:
   const moments& take(size_t columns);
 
 private:
+  // Rows that all have the same columns, as those of most events do.
+  void add_alike(const column_row& row);
+  void end_alike();
+
   struct column_sums
   {
     double count = 0.;  // of the rows that have it
@@ -84,9 +95,14 @@ private:
   };
 
   std::vector<column_sums> _sums;
-  std::vector<size_t> _touched;
+  std::vector<uint32_t> _touched;
   double _rows = 0.;
+  bool _are_alike = false;        // so far; then what follows counts, in the place of _sums
+  std::vector<uint32_t> _common;  // the columns of rows that are alike
+  std::vector<double> _means;     // of these columns, as the next
+  std::vector<double> _squares;
+  std::vector<double> _row;  // the one at hand
   moments _together;
-  std::vector<size_t> _set;  // the columns of _together that are not 0
+  std::vector<uint32_t> _set;  // the columns of _together that are not 0
 };
 }  // namespace vw_fastcb

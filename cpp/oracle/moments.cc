@@ -89,10 +89,4 @@ void moments::scales(double* factors) const
     factors[i] = deviation > ROUNDING * std::fabs(means[i]) ? factor : 0.;
   }
 }
-
-void moments::set_column(size_t column, double mean, double squares)
-{
-  _means[column] = mean;
-  _squares[column] = squares;
-}
 }  // namespace vw_fastcb

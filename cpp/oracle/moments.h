@@ -33,7 +33,11 @@ public:
   double weight = 0.;  // of all rows
   const std::vector<double>& means() const { return _means; }
   const std::vector<double>& squares() const { return _squares; }
-  void set_column(size_t column, double mean, double squares);
+  void set_column(size_t column, double mean, double squares)
+  {
+    _means[column] = mean;
+    _squares[column] = squares;
+  }
 
 private:
   std::vector<double> _means;

@@ -92,12 +92,12 @@ void newton::resolve_anew(const keyed_features& features, bool admits, resolved_
 
 void newton::fill_row(const keyed_features& features, const resolved_line& line)
 {
-  _row.start(_block.columns());
   if (line.is_distinct)
   {
-    _row.set(line.columns, line.in_block, features.values);
+    _row.set(_block.columns(), line.columns, line.in_block, features.values);
     return;
   }
+  _row.start(_block.columns());
   for (size_t i = 0; i < line.columns.size(); ++i)
   {
     _row.add(line.columns[i], double{features.values[line.in_block[i]]});

@@ -59,12 +59,6 @@ void add_feature(indexed_features& read, float value, uint64_t index)
 }
 }  // namespace
 
-feature_span span_of(const VW::example& ec, VW::namespace_index name_space)
-{
-  const auto& features = ec.feature_space[name_space];
-  return {features.values.begin(), features.indices.begin(), features.size(), name_space};
-}
-
 void vw_event::start(size_t actions, bool has_slots, uint64_t offset, const interaction_list& interactions,
     const std::vector<std::vector<VW::extent_term>>& extent_interactions)
 {

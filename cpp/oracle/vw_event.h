@@ -11,7 +11,11 @@
 
 namespace vw_fastcb
 {
-feature_span span_of(const VW::example& ec, VW::namespace_index name_space);
+inline feature_span span_of(const VW::example& ec, VW::namespace_index name_space)
+{
+  const auto& features = ec.feature_space[name_space];
+  return {features.values.begin(), features.indices.begin(), features.size(), name_space};
+}
 
 class vw_event : public event
 {

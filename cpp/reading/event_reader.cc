@@ -348,9 +348,8 @@ bool event_reader::remember_refusal(const VW::example* line)
   return _refused.insert(line).second;
 }
 
-bool event_reader::forget_refusal(const VW::example* line)
+bool event_reader::forget_known_refusal(const VW::example* line)
 {
-  if (!_any_refused) { return false; }
   const std::lock_guard<std::mutex> lock(_refusing);
   const bool was_refused = _refused.erase(line) > 0;
   _any_refused = !_refused.empty();

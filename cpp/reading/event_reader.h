@@ -51,7 +51,8 @@ public:
   // finishes them, nothing is counted or printed. Both return whether that changed anything. The learner calls them,
   // and so does whoever reads, perhaps in another thread.
   bool remember_refusal(const VW::example* line);
-  bool forget_refusal(const VW::example* line);
+  bool forget_refusal(const VW::example* line) { return any_refused() && forget_known_refusal(line); }
+  bool any_refused() const { return _any_refused.load(std::memory_order_acquire); }
 
   // Reports on stderr how many events were skipped, and on which lines. Throws if all of them were.
   void report() const;
@@ -71,6 +72,7 @@ private:
   bool read_json(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples);
   bool read_other(VW::workspace& all, VW::io_buf& input, VW::multi_ex& examples);
 
+  bool forget_known_refusal(const VW::example* line);
   void begin_event();
   // False at the end of the input.
   template <typename OnLine>

@@ -60,6 +60,7 @@ bool remember_refusal(stage& data, const VW::multi_ex& lines)
 bool forget_refusal(stage& data, const VW::example& line) { return data.reader->forget_refusal(&line); }
 bool forget_refusal(stage& data, const VW::multi_ex& lines)
 {
+  if (!data.reader->any_refused()) { return false; }
   bool changed = false;
   for (const auto* line : lines) { changed = data.reader->forget_refusal(line) || changed; }
   return changed;

@@ -43,7 +43,7 @@ void text_event::start(VW::example& context, size_t actions)
 const feature_spans& text_event::own(size_t line)
 {
   const auto& ec = example(line);
-  _own.resize(ec.indices.size());
+  if (_own.size() != ec.indices.size()) { _own.resize(ec.indices.size()); }
   auto* span = _own.data();
   for (const auto ns : ec.indices) { *span++ = span_of(ec, ns); }
   return _own;

@@ -29,8 +29,11 @@ void event_rules::check(const VW::multi_ex& lines, bool will_learn) const
     default:
       break;
   }
-  check_features(lines);
-  if (_multiplies != nullptr) { check_products(*_multiplies, lines, _labels != VW::label_type_t::CB); }
+  const float largest_square = check_features(lines);
+  if (_multiplies != nullptr)
+  {
+    check_products(*_multiplies, lines, largest_square, /*has_slots=*/_labels != VW::label_type_t::CB);
+  }
 }
 
 void event_rules::check(const VW::example& line, bool /* will_learn */) const
@@ -49,7 +52,7 @@ void event_rules::check(const VW::example& line, bool /* will_learn */) const
     default:
       break;
   }
-  check_features(line);
-  if (_multiplies != nullptr) { check_products(*_multiplies, line); }
+  const float largest_square = check_features(line);
+  if (_multiplies != nullptr) { check_products(*_multiplies, line, largest_square); }
 }
 }  // namespace vw_fastcb

@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 
+#include <cfloat>
 #include <cmath>
 #include <string>
 
@@ -19,28 +20,43 @@ std::string name_of(VW::namespace_index ns)
   const bool printable = ns > ' ' && ns < 0x7f;
   return printable ? fmt::format("'{}'", static_cast<char>(ns)) : fmt::format("{:#x}", ns);
 }
-}  // namespace
 
-void check_features(const VW::example& line)
+void check_each(const VW::features& features, VW::namespace_index ns)
 {
-  for (const auto ns : line.indices)
+  for (const float value : features.values)
   {
-    const auto& features = line.feature_space[ns];
-    // If the sum of squares is finite, every feature is. Otherwise look at each.
-    if (std::isfinite(features.sum_feat_sq)) { continue; }
-    for (const float value : features.values)
+    if (!std::isfinite(value))
     {
-      if (!std::isfinite(value))
-      {
-        refuse(fmt::format("a feature in namespace {} has the value {} in single precision. Give a finite number.",
-            name_of(ns), value));
-      }
+      refuse(fmt::format(
+          "a feature in namespace {} has the value {} in single precision. Give a finite number.", name_of(ns), value));
     }
   }
 }
 
-void check_features(const VW::multi_ex& lines)
+float largest_square_of(const VW::example& line, float largest)
 {
-  for (const auto* line : lines) { check_features(*line); }
+  for (const auto ns : line.indices)
+  {
+    const auto& features = line.feature_space[ns];
+    const float square = features.sum_feat_sq;
+    // If the sum of squares is finite, every feature is. Otherwise look at each.
+    if (!(square <= FLT_MAX))
+    {
+      check_each(features, ns);
+      largest = INFINITY;
+    }
+    else if (square > largest) { largest = square; }
+  }
+  return largest;
+}
+}  // namespace
+
+float check_features(const VW::example& line) { return largest_square_of(line, 0.f); }
+
+float check_features(const VW::multi_ex& lines)
+{
+  float largest = 0.f;
+  for (const auto* line : lines) { largest = largest_square_of(*line, largest); }
+  return largest;
 }
 }  // namespace vw_fastcb

@@ -6,7 +6,8 @@
 
 namespace vw_fastcb
 {
-// Both refuse features that are not finite numbers in VW's single precision.
-void check_features(const VW::multi_ex& lines);
-void check_features(const VW::example& line);
+// Both refuse features that are not finite numbers in VW's single precision. They return the largest sum of the squares
+// of a namespace of a line.
+float check_features(const VW::multi_ex& lines);
+float check_features(const VW::example& line);
 }  // namespace vw_fastcb

@@ -33,6 +33,16 @@ size_t longest_interaction(const VW::workspace& all)
   for (const auto& terms : tweaks.extent_interactions) { longest = std::max(longest, terms.size()); }
   return longest;
 }
+
+// No value is larger than the root of its namespace's sum of squares.
+float largest_harmless_square(const VW::workspace& all)
+{
+  const auto factors = static_cast<double>(longest_interaction(all));
+  // A product of two squares' roots is as large as the larger square: for pairs, which are what people use, this is
+  // all.
+  if (factors <= 2.) { return FLT_MAX; }
+  return static_cast<float>(.999 * std::pow(double{FLT_MAX}, 2. / factors));
+}
 }  // namespace
 
 void largest_values::add(const VW::example& line)
@@ -96,39 +106,17 @@ void largest_values::check(const VW::workspace& all) const
           fmt::join(factors, " * ")));
 }
 
-float largest_harmless_square(const VW::workspace& all)
+void check_products(const VW::workspace& all, const VW::example& line, float largest_square)
 {
-  const auto factors = static_cast<double>(longest_interaction(all));
-  // A product of two squares' roots is as large as the larger square: for pairs, which are what people use, this is
-  // all.
-  if (factors <= 2.) { return FLT_MAX; }
-  return static_cast<float>(.999 * std::pow(double{FLT_MAX}, 2. / factors));
-}
-
-bool has_small_products(const VW::example& line, float harmless)
-{
-  // No value is larger than the root of the sum of squares.
-  for (const auto ns : line.indices)
-  {
-    if (!(line.feature_space[ns].sum_feat_sq < harmless)) { return false; }
-  }
-  return true;
-}
-
-void check_products(const VW::workspace& all, const VW::example& line)
-{
-  if (!has_interactions(all) || has_small_products(line, largest_harmless_square(all))) { return; }
+  if (!has_interactions(all) || largest_square < largest_harmless_square(all)) { return; }
   largest_values values;
   values.add(line);
   values.check(all);
 }
 
-void check_products(const VW::workspace& all, const VW::multi_ex& lines, bool has_slots)
+void check_products(const VW::workspace& all, const VW::multi_ex& lines, float largest_square, bool has_slots)
 {
-  if (!has_interactions(all)) { return; }
-  const float harmless = largest_harmless_square(all);
-  const auto is_small = [harmless](const VW::example* line) { return has_small_products(*line, harmless); };
-  if (std::all_of(lines.begin(), lines.end(), is_small)) { return; }
+  if (!has_interactions(all) || largest_square < largest_harmless_square(all)) { return; }
   largest_values shared;
   const bool has_shared = !has_slots && VW::ec_is_example_header_cb(*lines[0]);
   if (has_shared) { shared.add(*lines[0]); }

@@ -45,13 +45,9 @@ private:
   float _of_all = NONE;
 };
 
-// Whether no product of the features of a line can be too large, which is nearly always so and quick to see: where all
-// squares of a namespace add up to less than what is harmless with the interactions of a workspace.
-float largest_harmless_square(const VW::workspace& all);
-bool has_small_products(const VW::example& line, float harmless);
-
-// Both refuse an event with such a product. In an event of several lines, each action has the features of the shared
-// line, too; in one with slots anything may meet anything.
-void check_products(const VW::workspace& all, const VW::example& line);
-void check_products(const VW::workspace& all, const VW::multi_ex& lines, bool has_slots);
+// Both refuse an event with such a product. There can be none where no namespace's squares add up to much, which is
+// nearly always so. In an event of several lines, each action has the features of the shared line, too; in one with
+// slots anything may meet anything.
+void check_products(const VW::workspace& all, const VW::example& line, float largest_square);
+void check_products(const VW::workspace& all, const VW::multi_ex& lines, float largest_square, bool has_slots);
 }  // namespace vw_fastcb
