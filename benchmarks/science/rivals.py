@@ -88,10 +88,16 @@ class EventsOfAction:
         self._targets: list[float] = []
         self._factors = np.empty(0)
 
-    def belief(self, products: Floats, own: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of rows whose products with the events, and with themselves, are known."""
-        count = len(self.events)
-        if not count:
+    def belief(self, products: Floats, own: float) -> tuple[float, float]:
+        """Mean and variance of a row whose products with the events, and with itself, are known."""
+        if not (count := len(self.events)):
+            return 0.0, own
+        explained = products.dot(self._inverse[:count, :count].dot(products))
+        return float(self._factors.dot(products)), own - float(explained)
+
+    def beliefs(self, products: Floats, own: Floats) -> tuple[Floats, Floats]:
+        """The same for several rows, the products of each in a column."""
+        if not (count := len(self.events)):
             return np.zeros(len(own)), own
         explained = np.einsum("ij,ij->j", products, self._inverse[:count, :count] @ products)
         return self._factors @ products, own - explained
@@ -128,9 +134,8 @@ class FixedActionsByEvents:
         self._actions = [EventsOfAction() for _ in range(problem.n_actions)]
 
     def beliefs(self, t: int) -> tuple[Floats, Floats]:
-        own = self._gram[t, t : t + 1]
-        pairs = [action.belief(self._gram[t, action.events][:, None], own) for action in self._actions]
-        means, variances = np.array(pairs)[:, :, 0].T
+        products, own = self._gram[t], float(self._gram[t, t])
+        means, variances = np.array([action.belief(products[action.events], own) for action in self._actions]).T
         return means, np.diag(variances)
 
     def learn(self, t: int, action: int, target: float) -> None:
@@ -183,7 +188,7 @@ class SharedEmbeddingsByEvents:
     def beliefs(self, t: int) -> tuple[Floats, Floats]:
         features = self._features[t]
         own = 1 + np.einsum("ae,ae->a", features, features) * self._gram[t, t]
-        means, variances = self._events.belief(self._products(t, features), own)
+        means, variances = self._events.beliefs(self._products(t, features), own)
         return means, np.diag(variances)
 
     def learn(self, t: int, action: int, target: float) -> None:
@@ -254,10 +259,13 @@ def regression_of(problem: Problem, *, logistic: bool) -> Regression:
     """What suits the problem."""
     features, contexts = problem.action_features, problem.contexts
     if features is None:
-        if isinstance(contexts, np.ndarray) and contexts.shape[1] <= 64:
-            return FixedActions(problem, logistic=logistic)
-        if logistic:
+        columns = contexts.shape[1] if isinstance(contexts, np.ndarray) else None
+        if logistic and (columns is None or columns > 64):
             raise NotPlayed("logistic regressions are played on at most 64 columns")
+        # What a round reads: a matrix of all columns, or one of all events, of each action.
+        by_columns = np.inf if columns is None else problem.n_actions * (columns + 1) ** 2
+        if logistic or by_columns <= problem.rounds**2 / (3 * problem.n_actions):
+            return FixedActions(problem, logistic=logistic)
         return FixedActionsByEvents(problem)
     if not isinstance(features[0], np.ndarray):
         return SharedWords(problem, logistic=logistic)
