@@ -130,7 +130,7 @@ def table_of(part: str, cells: Cells, options: argparse.Namespace) -> list[str]:
     for label, excesses in behind.items():
         count = sum(excess > 1 for excess in excesses)
         lines.append(f"{label}: behind in {count} of {len(excesses)}, at worst {max(excesses):.2f} times the limit.")
-    return lines + beside_03(cells, configurations)
+    return [*lines, *beside_03(cells, configurations)] if part == "worlds" else lines
 
 
 def beside_03(cells: Cells, configurations: list[Configuration]) -> list[str]:
