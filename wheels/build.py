@@ -63,6 +63,7 @@ def build(target: Target) -> Path:
     folders = {"/source": SOURCE, "/work": work, "/tmp": work / "tmp", "/cache": CACHE.parent, "/tools": tools()}
     inside = {**folders, "/compilers": gcc.folder}
     inside["/entrances"] = write_entrances(SOURCE / "build/wheels/entrances")
+    suffix = f".cpython-{target.tag[2:]}-{target.machine}-linux-gnu.so"
     environment = {
         "CC": f"/entrances/{target.machine}-linux-gnu-gcc",
         "CXX": f"/entrances/{target.machine}-linux-gnu-g++",
@@ -73,15 +74,19 @@ def build(target: Target) -> Path:
     if target.machine != "x86_64":
         environment |= {
             "CMAKE_TOOLCHAIN_FILE": f"/source/wheels/{target.machine}.cmake",
-            "SETUPTOOLS_EXT_SUFFIX": f".cpython-{target.tag[2:]}-{target.machine}-linux-gnu.so",
+            "SETUPTOOLS_EXT_SUFFIX": suffix,
             "_PYTHON_HOST_PLATFORM": f"linux-{target.machine}",
         }
     # The compiler sees the headers of Python where Python says that they are.
     headers = {f"/usr/include/python{target.python}": builder.folder / f"usr/include/python{target.python}"}
     name = f"/usr/include/{target.machine}-linux-gnu/python{target.python}"
     headers[name] = target.home().folder / name.lstrip("/")
+    # And ninja, which would compile again what it cannot find, sees the compiler's.
+    for name in ("/usr/include", "/usr/lib/gcc", "/usr/lib/gcc-cross", "/usr/aarch64-linux-gnu"):
+        inside[name] = gcc.folder / name.lstrip("/")
     command = [f"python{target.python}", "-m", "pip", "wheel", "--verbose", "--no-deps", "--no-index", "/source"]
     command += ["--no-build-isolation", "--wheel-dir=out", "--config-settings=build-dir=/work/build"]
+    command += [f"--config-settings=cmake.define.PYTHON_MODULE_EXTENSION={suffix}"]
     builder.run(command, inside, environment=environment, others=[(gcc, {**folders, **headers})])
     (wheel,) = (work / "out").glob("*.whl")
     return wheel

@@ -27,6 +27,7 @@ from roots import check_tools
 from targets import CACHE, Target, chosen, download, vw_release
 
 REPORTS = SOURCE / "benchmarks/portability"
+WORKERS = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", os.cpu_count() or 1))
 
 
 @dataclass
@@ -83,33 +84,44 @@ def build_stock_program(target: Target, work: Path) -> Path:
 def try_out(target: Target) -> Outcome:
     wheel = wheel_of(target)
     work = SOURCE / "build/wheels" / f"try-{target.name}"
-    shutil.rmtree(work, ignore_errors=True)
-    for folder in ("tmp", "tests"):
+    for folder in ("tmp", "tests"):  # the environment with what the tests need is kept
+        shutil.rmtree(work / folder, ignore_errors=True)
         (work / folder).mkdir(parents=True)
-    wheelhouse = download(
-        [*NEEDS, "numpy", f"vowpalwabbit=={vw_release.VERSION}"],
-        target.machine,
-        target.python,
-        SOURCE / f"build/wheels/needs-{target.name}",
-    )
+    for name in ("report.xml", "python"):
+        (work / name).unlink(missing_ok=True)
+    needs = [*NEEDS, "numpy", f"vowpalwabbit=={vw_release.VERSION}"]
+    wheelhouse = download(needs, target.machine, target.python, SOURCE / f"build/wheels/needs-{target.name}")
     environment = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     if is_emulated(target):
         build_stock_program(target, work)
         environment["VW_FASTCB_STOCK"] = "/work/vw"
     # The tests and what they read, but not the package: what is imported is the wheel.
-    for name in ("pyproject.toml", "tests", "cmake", "docs", "README.md", "benchmarks", "cpp", "CHANGELOG.md"):
+    for name in (
+        "pyproject.toml",
+        "tests",
+        "cmake",
+        "docs",
+        "README.md",
+        "benchmarks",
+        "cpp",
+        "patches",
+        "CHANGELOG.md",
+    ):
         path = SOURCE / name
         copy = shutil.copytree if path.is_dir() else shutil.copy
         copy(path, work / "tests" / name)
-    python = "../venv/bin/python"
+    python = "/work/venv/bin/python"
     says = "print(platform.python_version(), platform.machine(), *platform.libc_ver())"
+    install = "venv/bin/python -m pip install -q --no-index --no-compile --find-links /wheels"
     script = f"""set -e
-python{target.python} -m venv venv
-venv/bin/python -m pip install -q --no-index --no-compile --find-links /wheels /dist/{wheel.name} {" ".join(NEEDS)}
+test -x venv/bin/python || python{target.python} -m venv venv
+{install} {" ".join(needs)}
+{install} --no-deps --force-reinstall /dist/{wheel.name}
+venv/bin/python -m pip check
 cd tests
 {python} -c 'import vw_fastcb; assert "site-packages" in vw_fastcb.__file__'
 {python} -c 'import platform; {says}' > /work/python
-exec {python} -m pytest -q -p no:cacheprovider -n {os.cpu_count()} --junitxml=/work/report.xml \\
+exec {python} -m pytest -q -p no:cacheprovider -n {WORKERS} --dist load --junitxml=/work/report.xml \\
   {" ".join(fast_tests(on_qemu=is_emulated(target)))}
 """
     folders = {"/work": work, "/tmp": work / "tmp", "/wheels": wheelhouse, "/dist": wheel.parent}
@@ -118,7 +130,8 @@ exec {python} -m pytest -q -p no:cacheprovider -n {os.cpu_count()} --junitxml=/w
     subprocess.run(command, check=False)
     outcome = Outcome(wheel, (work / "python").read_text().strip(), time.monotonic() - begin)
     for case in ElementTree.parse(work / "report.xml").iter("testcase"):
-        file = case.get("classname", "").split(".")[2]
+        # A file that cannot be imported has no class.
+        file = (case.get("classname") or str(case.get("name"))).split(".")[2]
         kinds = {child.tag for child in case}
         state = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
         outcome.files.setdefault(file, Counter())[state] += 1
@@ -146,7 +159,7 @@ def report(target: Target, outcome: Outcome) -> str:
         "| compiler | gcc 10.2.1 of Debian 11 |",
         f"| tried on | Debian {target.suite}, Python {outcome.python}{', qemu-user' if is_emulated(target) else ''} |",
         f"| tests | {total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped |",
-        f"| time, with the installation | {outcome.seconds:.0f} s on {os.cpu_count()} cores |",
+        f"| time | {outcome.seconds:.0f} s, {WORKERS} at a time |",
         "",
     ]
     if outcome.differences:
