@@ -26,6 +26,7 @@ from vw_fastcb.interrupts import no_interrupt
 from vw_fastcb.learner.settings import FLAGS_OF_NEW_MODELS
 from vw_fastcb.loop.files import new_file
 from vw_fastcb.loop.journal import LoopError
+from vw_fastcb.loop.sqlite_codes import Code, code_of
 
 ENDINGS = (".dsjson", ".json")  # of the files that are taken from folders
 
@@ -578,12 +579,12 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as problem:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        code = code_of(problem)
+        if code in (Code.BUSY, Code.LOCKED):
             said = f"another process learns into this model: {str(path)!r} is locked. Wait for it, or stop it."
-        elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        elif code in (Code.NOTADB, Code.CORRUPT):
             said = f"{str(path)!r} is damaged, or not the state of a model ({problem}). Give --model another name."
-        elif code == sqlite3.SQLITE_FULL:
+        elif code == Code.FULL:
             said = f"there is no room for {str(path)!r}; what was learned since the last commit is not kept. Make room."
         else:
             said = f"{str(path)!r} cannot be written ({problem})."

@@ -48,6 +48,7 @@ from vw_fastcb.loop.journal import (
 )
 from vw_fastcb.loop.processes import Process
 from vw_fastcb.loop.records import KINDS, Kind, Record
+from vw_fastcb.loop.sqlite_codes import Code, code_of
 
 _log = logging.getLogger("vw_fastcb.loop")
 
@@ -936,7 +937,7 @@ class SqliteJournal:
                     if db.execute(f"PRAGMA journal_mode = {_LOG_MODE}").fetchone() == (_LOG_MODE,):
                         return
                 except sqlite3.OperationalError as problem:
-                    if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    if code_of(problem) != Code.BUSY or time.monotonic() > end:
                         raise
             if time.monotonic() > end:
                 raise JournalRefused(f"{str(self.path)!r} cannot have a write-ahead log; keep it on a local disk.")
@@ -1071,7 +1072,7 @@ def _begin(db: sqlite3.Connection, is_late: Callable[[], bool]) -> bool:
     try:
         db.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as problem:
-        if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_late():
+        if code_of(problem) != Code.BUSY or is_late():
             raise
         return False
     return True
@@ -1164,22 +1165,22 @@ def _roll_back(db: sqlite3.Connection) -> None:
 _LOCKED = "{name!r} was locked by another program for {patience:.0f} s; nothing was stored."
 # What SQLite's codes mean to users, where it is not that writing failed.
 _MEANINGS: dict[int, tuple[type[LoopError], str]] = {
-    sqlite3.SQLITE_FULL: (JournalFull, "there is no room for the journal {name!r}; nothing was stored. Make room."),
+    Code.FULL: (JournalFull, "there is no room for the journal {name!r}; nothing was stored. Make room."),
     **dict.fromkeys(
-        (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT),
+        (Code.NOTADB, Code.CORRUPT),
         (JournalRefused, "{name!r} is damaged, or not a journal ({problem}). Use a backup."),
     ),
     **dict.fromkeys(
-        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        (Code.READONLY, Code.CANTOPEN, Code.PERM),
         (JournalRefused, "{name!r} cannot be written to ({problem})."),
     ),
     **dict.fromkeys(
-        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        (Code.BUSY, Code.LOCKED),
         (LoopError, _LOCKED),
     ),
-    sqlite3.SQLITE_TOOBIG: (LoopError, "a request is larger than {name!r} can store ({problem}); nothing was stored."),
+    Code.TOOBIG: (LoopError, "a request is larger than {name!r} can store ({problem}); nothing was stored."),
     **dict.fromkeys(
-        (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
+        (Code.ERROR, Code.MISMATCH, Code.CONSTRAINT),
         (JournalRefused, "{name!r} is damaged: somebody has changed it ({problem}). Use a backup."),
     ),
 }
@@ -1189,7 +1190,7 @@ _FAILED = "writing to {name!r} failed ({problem}); nothing more is acknowledged.
 def _in_words(problem: sqlite3.Error, name: str) -> LoopError:
     if isinstance(problem, sqlite3.ProgrammingError):
         return LoopError(f"the journal {name!r} was closed.")
-    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    code = code_of(problem)
     kind, text = _MEANINGS.get(code, (JournalFailed, _FAILED))
     return kind(text.format(name=name, problem=problem, patience=_PATIENCE))
 
