@@ -40,6 +40,7 @@ struct policy
   double gamma_exponent = .5;
   double regret = 0.;  // for epochs: a bound on the regressor's, or 0 for an estimate
   double epsilon = 0.;
+  double optimism = 0.;          // deviations below the predicted cost from which the rule allocates
   bool limits_certainty = true;  // with epochs, no action is taken to be surer than the events so far allow
 
   // Whether the first logit belongs to a better action than the second.
@@ -47,6 +48,9 @@ struct policy
 
   // A cost in [0,1] as what the regressor predicts.
   float to_outcome(float cost) const { return adapts_to == objective::reward ? 1.f - cost : cost; }
+
+  // By how many deviations a logit is to be moved towards the better, before it is allocated.
+  double shift() const { return adapts_to == objective::reward ? optimism : -optimism; }
 
   double gamma(const experience& learned, size_t actions) const;
 

@@ -26,7 +26,9 @@ void register_oracles(py::module_& module)
       .def_property_readonly("gamma_exponent", [](const oracle_kind& kind) { return shortest(kind.gamma_exponent); })
       .def_readonly("replaces_gd", &oracle_kind::replaces_gd)
       .def_readonly("has_capacity", &oracle_kind::has_capacity)
-      .def_readonly("knows_weights", &oracle_kind::knows_weights);
+      .def_readonly("knows_weights", &oracle_kind::knows_weights)
+      .def_readonly("has_deviations", &oracle_kind::has_deviations)
+      .def_readonly("can_merge", &oracle_kind::can_merge);
   module.attr("ARITHMETIC") = ARITHMETIC;
   module.def("oracles", [] { return oracle_kinds(); });
 }

@@ -168,20 +168,20 @@ void array_learner::check_products(const feature_rows& contexts, const action_se
 void array_learner::score(const feature_rows& contexts, const action_sets& actions, size_t row)
 {
   _event.start(contexts, actions, row, _fixed_actions);
-  _explorer->score(_event, _logits);
+  _explorer->score(_event, _scores);
 }
 
 void array_learner::to_pmf(double* pmf, double* predictions)
 {
   if (_fixed_actions > 0)
   {
-    _pmf.resize(_logits.size());
-    _explorer->allocate(_logits, _pmf);
+    _pmf.resize(_scores.size());
+    _explorer->allocate(_scores, _pmf);
     std::copy(_pmf.begin(), _pmf.end(), pmf);
     std::copy(_explorer->predictions().begin(), _explorer->predictions().end(), predictions);
     return;
   }
-  _ranked.rank(*_explorer, _logits);
+  _ranked.rank(*_explorer, _scores);
   const auto& unit_predictions = _explorer->predictions();
   for (size_t i = 0; i < _ranked.size(); ++i)
   {
@@ -192,17 +192,17 @@ void array_learner::to_pmf(double* pmf, double* predictions)
 
 void array_learner::to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions)
 {
-  const size_t count = _logits.size();
-  const auto all_logits = _logits;
+  const size_t count = _scores.size();
+  const auto all_scores = _scores;
   to_pmf(pmf, predictions);  // for the predictions of those that are excluded
   _allowed.clear();
-  _logits.clear();
+  _scores.clear();
   for (size_t a = 0; a < count; ++a)
   {
     pmf[a] = 0.;
     if (excluded[a] != 0) { continue; }
     _allowed.push_back(a);
-    _logits.push_back(all_logits[a]);
+    _scores.add(all_scores, a);
   }
   _allowed_pmf.resize(_allowed.size());
   _allowed_predictions.resize(_allowed.size());
@@ -291,7 +291,7 @@ array_learner::judgement array_learner::judge(const feature_rows& contexts, cons
   return judged;
 }
 
-double array_learner::gamma() const { return _explorer->gamma(_logits.size()); }
+double array_learner::gamma() const { return _explorer->gamma(_scores.size()); }
 
 uint64_t array_learner::events() const { return _explorer->events(); }
 

@@ -130,10 +130,10 @@ public:
   std::shared_ptr<VW::workspace> shared_workspace() { return _all; }
 
 private:
-  // Fills _logits, one for each action of the event.
+  // Fills _scores, one for each action of the event.
   void score(const feature_rows& contexts, const action_sets& actions, size_t row);
 
-  // From _logits to probabilities, in the order of the actions.
+  // From _scores to probabilities, in the order of the actions.
   void to_pmf(double* pmf, double* predictions);
   void to_pmf_without(const uint8_t* excluded, double* pmf, double* predictions);
 
@@ -147,7 +147,7 @@ private:
   bool _scores_before_learning;
   array_event _event;
   VW::example _labelled;  // what was observed, as text would have it, so that what is bad is refused alike
-  std::vector<float> _logits;
+  scores _scores;
   ranked_actions _ranked;
   std::vector<double> _pmf;
   std::vector<size_t> _allowed;  // where actions are excluded

@@ -77,13 +77,15 @@ keyed_features event::features(size_t line)
     if (_is_plain) { read_plain(own(line), /*keys_are_known=*/false, _unkept); }
     else { read_as_vw_does(line, _unkept); }
     ++_versions;
-    return {_unkept.keys.data(), _unkept.values.data(), _unkept.keys.size(), _versions, _versions, /*is_kept=*/false};
+    return {_unkept.keys.data(), _unkept.values.data(), _unkept.keys.size(), _unkept.products, _versions, _versions,
+        /*is_kept=*/false};
   }
   if (line >= _kept.size()) { _kept.resize(line + 1); }
   auto& kept = _kept[line];
   if (kept.begun != _begun) { refresh(line, kept); }
   const auto& read = kept.read;
-  return {read.keys.data(), read.values.data(), read.keys.size(), kept.version, kept.keys_version, /*is_kept=*/true};
+  return {read.keys.data(), read.values.data(), read.keys.size(), read.products, kept.version, kept.keys_version,
+      /*is_kept=*/true};
 }
 
 void event::refresh(size_t line, kept_line& kept)

@@ -24,6 +24,7 @@ struct keyed_features
   const uint64_t* keys;
   const float* values;
   size_t count;
+  size_t products;        // of these, which come last
   uint64_t version;       // features of the same version are the same, whatever event they are of
   uint64_t keys_version;  // and so are keys: often values alone differ from event to event
   bool is_kept;           // until the event is another one

@@ -134,7 +134,7 @@ void gd::to_predictions(std::vector<float>& sums) const
   }
 }
 
-void gd::learn(event& of, size_t action, float outcome)
+double gd::learn(event& of, size_t action, float outcome)
 {
   const size_t line = of.has_slots() ? 0 : action;
   const size_t slot = of.has_slots() ? action : 0;
@@ -149,6 +149,7 @@ void gd::learn(event& of, size_t action, float outcome)
     _below->update(ec, slot);
   }
   else { _below->learn(ec, slot); }
+  return double{ec.pred.scalar};
 }
 
 void gd::explain(std::vector<explained_term>& terms, size_t slots)

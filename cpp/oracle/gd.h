@@ -21,7 +21,7 @@ public:
   gd(VW::workspace& all, VW::LEARNER::learner& below);
 
   void score(event& of, std::vector<float>& logits) override;
-  void learn(event& of, size_t action, float outcome) override;
+  double learn(event& of, size_t action, float outcome) override;
   void explain(std::vector<explained_term>& terms, size_t slots) override;
 
 private:

@@ -1,7 +1,9 @@
 #include "newton.h"
 
+#include "deviation.h"
 #include "explained_term.h"
 #include "newton_merger.h"
+#include "step_length.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,31 +13,9 @@ namespace vw_fastcb
 {
 namespace
 {
-// By evidence; see benchmarks/science/README.md.
-constexpr double LEAST_CURVATURE = 1e-3;
-
 constexpr double MOST_WEIGHT = 1e6;  // of one event: with more, rounding would be all that is left of the others
 
-double sigmoid(double logit) { return 1. / (1. + std::exp(-logit)); }
-
 double weight_of(const event& of, size_t line) { return std::min(MOST_WEIGHT, double{of.weight(line)}); }
-
-// Where a heavy event moves a prediction: logit' = logit - weight * variance * (sigmoid(logit') - outcome), solved by
-// bisection. A single Newton step goes by the curvature at the old prediction, and with such a weight far too far.
-double prediction_after(double logit, double variance, double weight, double outcome)
-{
-  const double farthest = logit - weight * variance * (sigmoid(logit) - outcome);
-  double low = std::min(logit, farthest);
-  double high = std::max(logit, farthest);
-  constexpr int HALVINGS = 100;
-  for (int i = 0; i < HALVINGS; ++i)
-  {
-    const double middle = .5 * (low + high);
-    const bool too_high = middle - logit + weight * variance * (sigmoid(middle) - outcome) > 0.;
-    (too_high ? high : low) = middle;
-  }
-  return sigmoid(.5 * (low + high));
-}
 
 const newton& as_newton(const regressor& other) { return static_cast<const newton&>(other); }  // VW merges equals only
 }  // namespace
@@ -137,11 +117,32 @@ void newton::score(event& of, std::vector<float>& logits)
   }
 }
 
-void newton::learn(event& of, size_t action, float outcome)
+void newton::score_limits(event& of, double shift, std::vector<float>& logits, std::vector<float>& limits)
+{
+  score(of, logits);
+  limits.resize(logits.size());
+  const bool has_slots = of.has_slots();
+  for (size_t a = 0; a < logits.size(); ++a)
+  {
+    const auto features = of.features(has_slots ? 0 : a);
+    const auto& line = resolve(features, has_slots ? 0 : a, /*admits=*/false);
+    if (!has_slots || a == 0)
+    {
+      fill_row(features, line);
+      _block.standardise(_row, _standardised);
+    }
+    const size_t slot = has_slots ? a : 0;
+    const double variance = _block.variance(slot, _standardised) + _rest.variance_of(features, line.in_rest, slot);
+    limits[a] =
+        to_float(logits[a] + shift * deviation_of(variance, _block.variance_of_intercept(slot), _block.columns()));
+  }
+}
+
+double newton::learn(event& of, size_t action, float outcome)
 {
   const size_t line = of.has_slots() ? 0 : action;
   see(of, line);
-  take_step(of, line, of.has_slots() ? action : 0, outcome);
+  return take_step(of, line, of.has_slots() ? action : 0, outcome);
 }
 
 void newton::learn_all(event& of, const std::vector<float>& outcomes)
@@ -171,19 +172,16 @@ void newton::see(event& of, size_t chosen)
   _block.standardise(_row, _standardised);
 }
 
-void newton::take_step(const event& of, size_t line, size_t slot, float outcome)
+double newton::take_step(const event& of, size_t line, size_t slot, float outcome)
 {
   const double weight = weight_of(of, line);
-  const bool heavy = weight > 1.;
   auto step = _block.begin_step(slot, _standardised);
   const double variance = step.variance + _rest.variance(slot);
   const double logit = of.initial(line) + _block.score(slot, _standardised) + _rest.score(slot);
-  const double predicted = heavy ? prediction_after(logit, variance, weight, outcome) : sigmoid(logit);
-  const double curvature = std::max(LEAST_CURVATURE, predicted * (1. - predicted));
-  const double gain = 1. / (1. / weight + curvature * variance);
-  const double by = (heavy ? weight : gain) * (predicted - double{outcome});
-  step.take(by, gain * curvature);
-  _rest.take_step(slot, by, weight * curvature, _block.share());
+  const auto length = step_towards(outcome, logit, variance, weight);
+  step.take(length.by, length.shrinkage);
+  _rest.take_step(slot, length.by, weight * length.curvature, _block.share());
+  return logit;
 }
 
 void newton::explain(std::vector<explained_term>& terms, size_t slots)

@@ -26,9 +26,11 @@ public:
   newton(std::function<weight_table()> table, size_t capacity, double memory);
 
   void score(event& of, std::vector<float>& logits) override;
+  bool has_deviations() const override { return true; }
+  void score_limits(event& of, double shift, std::vector<float>& logits, std::vector<float>& limits) override;
 
   // First the means and deviations learn from the event, from all its actions.
-  void learn(event& of, size_t action, float outcome) override;
+  double learn(event& of, size_t action, float outcome) override;
   void learn_all(event& of, const std::vector<float>& outcomes) override;
   bool reads_all_actions() const override { return true; }
 
@@ -75,7 +77,7 @@ private:
 
   // What comes before a step: the means and deviations learn from the event, and the chosen line is at hand.
   void see(event& of, size_t chosen);
-  void take_step(const event& of, size_t line, size_t slot, float outcome);
+  double take_step(const event& of, size_t line, size_t slot, float outcome);
   newton_knowledge knowledge() const { return {_block, _rest.knowledge()}; }
   void take_over(newton_knowledge&& known);
   void fill_table(bool with_weights);

@@ -5,10 +5,8 @@
 // Column 0 is the intercept. A feature that is not in an event has the value 0 there.
 #pragma once
 
-#include "column_row.h"
-#include "key_columns.h"
-#include "moments.h"
 #include "newton_weights.h"
+#include "standard_columns.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,28 +15,20 @@
 
 namespace vw_fastcb
 {
-class newton_block
+class newton_block : public standard_columns
 {
 public:
-  static constexpr size_t NOT_HERE = key_columns::NOT_HERE;
-  static constexpr uint64_t NO_KEY = UINT64_MAX;  // of the intercept, and of columns that are not used
-
   // With `memory` above 0, an event counts 1/e after as many others.
   newton_block(size_t capacity, double memory);
 
-  // Which column a feature has. It is admitted while there is room.
-  size_t column_of(uint64_t key) const { return _column_of.find(key); }
+  // A feature is admitted while there is room.
   size_t admit(uint64_t key);
-  bool is_full() const { return _column_of.size() >= _most; }
-  size_t columns() const { return _keys.size(); }
-  const std::vector<uint64_t>& keys() const { return _keys; }
 
-  // Where the places of features in VW's table have moved apart.
-  void multiply_keys(uint64_t by, uint64_t over);
-
-  // A row of raw values, standardised, for several slots: as long as padded(columns()).
-  void standardise(const column_row& row, std::vector<double>& standardised) const;
   double score(size_t slot, const std::vector<double>& standardised) const;
+
+  // How unsure a slot is of that score, and of its intercept.
+  double variance(size_t slot, const std::vector<double>& standardised) const;
+  double variance_of_intercept(size_t slot) const;
 
   // The same for one slot, which costs little where most columns are absent: what these add to a score changes with
   // events, and not with rows.
@@ -53,10 +43,6 @@ public:
   // A step of a slot on a standardised row, towards an outcome.
   newton_step begin_step(size_t slot, const std::vector<double>& standardised);
 
-  // What one event more leaves of those before.
-  double share() const { return _share; }
-
-  const moments& seen() const { return _seen; }
   const std::vector<double>& priors() const { return _priors; }
   const std::vector<newton_weights>& slots() const { return _slots; }
 
@@ -75,20 +61,10 @@ public:
 private:
   friend class newton_merger;
 
-  void refresh_scales();
-  double standardised(size_t column, double value) const;
   double known_score_of_zeros(size_t slot);
 
   size_t _capacity;
-  size_t _most;  // features in all
-  double _share;
-  std::vector<uint64_t> _keys;
-  key_columns _column_of;
   std::vector<double> _priors;  // the precision of each column's weight before anything was seen
-  moments _seen;
-  std::vector<double> _centres;  // padded, as the next
-  std::vector<double> _scales;
-  std::vector<double> _zeros;  // what a standardised 0 is
   std::vector<newton_weights> _slots;
   std::vector<double> _scores_of_zeros;  // of the slots; NaN, or none, where it must be computed
   std::vector<double> _standardised;     // of the row at hand

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 // This file is compiled with fused multiply-add (CMakeLists.txt).
 
@@ -73,6 +74,29 @@ void newton_weights::grow(const std::vector<double>& priors, size_t most_full)
 }
 
 double newton_weights::score(const double* row) const { return dot(_weights.data(), row, _weights.size()); }
+
+double newton_weights::variance_of(const double* row) const
+{
+  const size_t stride = _stride;
+  doubles all{};
+  for (size_t i = 0; i < _full; i += ROWS_AT_ONCE)
+  {
+    const auto rows = rows_from<const double>(_covariance.data() + i * stride, stride);
+    doubles sums[ROWS_AT_ONCE] = {};
+    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
+    {
+      const doubles part = load(row + j);
+      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { sums[k] += load(rows[k] + j) * part; }
+    }
+    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { all += sums[k] * row[i + k]; }
+  }
+  for (size_t i = stride; i < _weights.size(); i += DOUBLES_AT_ONCE)
+  {
+    const doubles part = load(row + i);
+    all += load(&_variances[i]) * part * part;
+  }
+  return std::max(0., total(all));
+}
 
 newton_step newton_weights::begin_step(const double* row) { return {*this, find_direction(row)}; }
 
@@ -147,6 +171,82 @@ void newton_weights::fade(double share, const std::vector<double>& priors)
     for (size_t j = 0; j < _full; ++j) { row[j] *= _direction[i] * _direction[j]; }
   }
   for (size_t i = _stride; i < _columns; ++i) { _variances[i] = std::min(1. / priors[i], _variances[i] / share); }
+}
+
+namespace
+{
+// What is left of a column's precision and of its weight, relative to the precision there is then.
+struct remainder
+{
+  remainder(double kept, double prior, double variance) : precision(1. / (kept + (1. - kept) * prior * variance)) {}
+  double precision;  // before, as a share of that after
+};
+}  // namespace
+
+void newton_weights::forget(double kept, const std::vector<double>& priors)
+{
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    const remainder left(kept, priors[i], own_variance(i));
+    _weights[i] *= kept * left.precision;
+    _direction[i] = std::sqrt(left.precision);
+    if (i >= _stride) { _variances[i] *= left.precision; }
+  }
+  for (size_t i = 0; i < _full; ++i)
+  {
+    double* const row = _covariance.data() + i * _stride;
+    for (size_t j = 0; j < _full; ++j) { row[j] *= _direction[i] * _direction[j]; }
+  }
+}
+
+double newton_weights::score_after(double kept, const std::vector<double>& priors, const double* row) const
+{
+  double sum = 0.;
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    sum += row[i] * _weights[i] * kept * remainder(kept, priors[i], own_variance(i)).precision;
+  }
+  return sum;
+}
+
+double newton_weights::own_variance_after(double kept, const std::vector<double>& priors, size_t column) const
+{
+  const double variance = own_variance(column);
+  return variance * remainder(kept, priors[column], variance).precision;
+}
+
+double newton_weights::variance_after(double kept, const std::vector<double>& priors, const double* row) const
+{
+  std::vector<double> grown(_weights.size(), 0.);
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    grown[i] = row[i] * std::sqrt(remainder(kept, priors[i], own_variance(i)).precision);
+  }
+  return variance_of(grown.data());
+}
+
+void newton_weights::write(byte_writer& out) const
+{
+  out.add(static_cast<uint64_t>(_columns));
+  for (size_t i = 0; i < _columns; ++i)
+  {
+    out.add(_weights[i]);
+    if (i >= _full) { out.add(_variances[i]); }
+    for (size_t j = 0; i < _full && j <= i; ++j) { out.add(covariance(i, j)); }
+  }
+}
+
+void newton_weights::read(byte_reader& in, const std::vector<double>& priors, size_t most_full)
+{
+  const auto columns = in.next<uint64_t>();
+  if (columns > priors.size()) { throw std::invalid_argument("the oracle's state has too many weights"); }
+  grow({priors.begin(), priors.begin() + static_cast<std::ptrdiff_t>(columns)}, most_full);
+  for (size_t i = 0; i < columns; ++i)
+  {
+    _weights[i] = in.next<double>();
+    if (i >= _full) { _variances[i] = in.next<double>(); }
+    for (size_t j = 0; i < _full && j <= i; ++j) { set_covariance(i, j, in.next<double>()); }
+  }
 }
 
 void newton_weights::set_covariance(size_t row, size_t column, double value)

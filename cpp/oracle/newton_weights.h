@@ -1,6 +1,8 @@
 // The weights of one logistic regression and what is known of them: the second-order oracle's linear algebra.
 #pragma once
 
+#include "state_bytes.h"
+
 #include <cstddef>
 #include <vector>
 
@@ -28,8 +30,23 @@ public:
   // The weighted sum of a row, which may have more columns than this: padded, as all rows here.
   double score(const double* row) const;
 
+  // How unsure it is of that sum.
+  double variance_of(const double* row) const;
+
   // Forgets: the covariance grows by 1 / share, but never beyond that of the prior.
   void fade(double share, const std::vector<double>& priors);
+
+  // Forgets: what is known counts `kept` of what it did, and the rest is the prior again, the weight 0 included.
+  // Columns forget each by itself, as if there were no others.
+  void forget(double kept, const std::vector<double>& priors);
+
+  // The sum of a row, and how unsure it is, as they would be after that.
+  double score_after(double kept, const std::vector<double>& priors, const double* row) const;
+  double variance_after(double kept, const std::vector<double>& priors, const double* row) const;
+  double own_variance_after(double kept, const std::vector<double>& priors, size_t column) const;
+
+  void write(byte_writer& out) const;
+  void read(byte_reader& in, const std::vector<double>& priors, size_t most_full);
 
   // A step on a row with the same columns. Only one can be under way.
   newton_step begin_step(const double* row);
@@ -47,6 +64,10 @@ private:
   friend class newton_step;
 
   double find_direction(const double* row);
+  double own_variance(size_t column) const
+  {
+    return column < _full ? covariance(column, column) : column < _stride ? 0. : _variances[column];
+  }
   void move(double by, double shrinkage);
 
   size_t _columns = 0;

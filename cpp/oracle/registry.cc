@@ -1,5 +1,6 @@
 #include "registry.h"
 
+#include "ensemble.h"
 #include "gd.h"
 #include "newton.h"
 
@@ -33,10 +34,22 @@ std::unique_ptr<regressor> make_newton(const oracle_request& wanted)
   return std::make_unique<newton>(table, wanted.capacity, wanted.memory);
 }
 
+std::unique_ptr<regressor> make_ensemble(const oracle_request& wanted)
+{
+  const auto table = [all = &wanted.all, below = &wanted.below] { return table_of(*all, *below); };
+  auto descent = std::make_unique<gd>(wanted.all, wanted.below);
+  const bool multiplies = !wanted.all.feature_tweaks_config.interactions.empty();
+  return std::make_unique<ensemble>(
+      table, std::move(descent), wanted.members, multiplies, wanted.capacity, wanted.memory);
+}
+
 std::vector<oracle_kind>& kinds()
 {
   static std::vector<oracle_kind> all{{"gd", make_gd, 10.f, .5f, /*replaces_gd=*/false},
-      {"newton", make_newton, 50.f, .4f, /*replaces_gd=*/true, /*has_capacity=*/true, /*knows_weights=*/true}};
+      {"newton", make_newton, 50.f, .4f, /*replaces_gd=*/true, /*has_capacity=*/true, /*knows_weights=*/true,
+          /*has_deviations=*/true},
+      {"ensemble", make_ensemble, 200.f, .5f, /*replaces_gd=*/false, /*has_capacity=*/true, /*knows_weights=*/false,
+          /*has_deviations=*/true, /*has_members=*/true, /*can_merge=*/false}};
   return all;
 }
 }  // namespace

@@ -20,6 +20,7 @@ struct oracle_request
   VW::LEARNER::learner& below;  // VW's own learner, under its scorer
   size_t capacity;              // --fastcb_capacity
   double memory;                // --fastcb_memory
+  std::string members = {};     // --fastcb_members
 };
 
 struct oracle_kind
@@ -33,8 +34,11 @@ struct oracle_kind
 
   bool replaces_gd =
       true;  // it stands where VW's gd would: gd's flags make no sense, and other learners cannot be there
-  bool has_capacity = false;   // it takes --fastcb_capacity and --fastcb_memory
-  bool knows_weights = false;  // their number, which --fastcb_gamma epochs needs for an estimate
+  bool has_capacity = false;    // it takes --fastcb_capacity and --fastcb_memory
+  bool knows_weights = false;   // their number, which --fastcb_gamma epochs needs for an estimate
+  bool has_deviations = false;  // it takes --fastcb_optimism
+  bool has_members = false;     // it takes --fastcb_members
+  bool can_merge = true;
 };
 
 const std::vector<oracle_kind>& oracle_kinds();

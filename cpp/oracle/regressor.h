@@ -22,6 +22,13 @@ struct regressor_state
   uint64_t weights_in_table = 0;  // how many weights of its own lie in VW's table
 };
 
+// Who is asked, and how much that counts.
+struct member_weight
+{
+  std::string name;
+  double weight;
+};
+
 class regressor
 {
 public:
@@ -30,8 +37,12 @@ public:
   // The logits of all actions of an event. VW's own bounds apply.
   virtual void score(event& of, std::vector<float>& logits) = 0;
 
-  // One step towards the outcome of an action.
-  virtual void learn(event& of, size_t action, float outcome) = 0;
+  // Whether it knows how sure it is of a logit. Then it also tells limits: logits that are `shift` deviations higher.
+  virtual bool has_deviations() const { return false; }
+  virtual void score_limits(event& of, double shift, std::vector<float>& logits, std::vector<float>& limits);
+
+  // One step towards the outcome of an action. Returns the logit from which it was made.
+  virtual double learn(event& of, size_t action, float outcome) = 0;
 
   // Full information, where actions are fixed: one step of every action towards its own outcome. It is one event.
   virtual void learn_all(event& of, const std::vector<float>& outcomes);
@@ -42,6 +53,9 @@ public:
   // Fills in what each term adds to the logits of the slots of a line, before they are bounded; what remains is a term
   // of its own. Throws where the regressor does more than add up weights.
   virtual void explain(std::vector<explained_term>& terms, size_t slots) = 0;
+
+  // Those of which it is made; none where it is one.
+  virtual std::vector<member_weight> members() const { return {}; }
 
   // How many weights it has, on which its regret depends; 0 where nobody knows.
   virtual double weights() { return 0.; }

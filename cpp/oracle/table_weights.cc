@@ -1,5 +1,6 @@
 #include "table_weights.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace vw_fastcb
@@ -71,6 +72,23 @@ double table_weights::variance(size_t slot)
     }
     const double value = numbers[LARGEST] > 0.f ? double{size} / numbers[LARGEST] : 0.;
     sum += value * value / (PRIOR_OF_REST + double{numbers[EVIDENCE]});
+  }
+  return sum;
+}
+
+double table_weights::variance_of(
+    const keyed_features& features, const std::vector<uint32_t>& places, size_t slot) const
+{
+  const auto table = _find_table();
+  double sum = 0.;
+  for (const auto i : places)
+  {
+    const float* const numbers = table.at(features.keys[i], slot);
+    const double size = std::fabs(features.values[i]);
+    if (size == 0.) { continue; }
+    const double ratio = std::min(1., double{numbers[LARGEST]} / size);  // a larger value has less evidence
+    const double value = ratio < 1. ? 1. : size / double{numbers[LARGEST]};
+    sum += value * value / (PRIOR_OF_REST + double{numbers[EVIDENCE]} * ratio * ratio);
   }
   return sum;
 }

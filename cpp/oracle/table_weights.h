@@ -41,6 +41,9 @@ public:
 
   double score(size_t slot) const;
 
+  // The variance of the score of some of an event's features, which nothing is to learn from.
+  double variance_of(const keyed_features& features, const std::vector<uint32_t>& places, size_t slot) const;
+
   // A step in two halves, as newton_step. The evidence of events before counts `share` of what it did.
   double variance(size_t slot);
   void take_step(size_t slot, double by, double evidence, double share);

@@ -121,6 +121,7 @@ void vw_event::read_as_vw_does(size_t line, feature_list& read)
         VW::foreach_feature<indexed_features, uint64_t, add_feature>(
             *_all, ec, features, ec.num_features_from_interactions);
       });
+  read.products = ec.num_features_from_interactions;
   for (auto& key : read.keys) { key = (key & _layout.mask) >> _layout.shift; }
 }
 

@@ -52,7 +52,7 @@ private:
   void fill_prediction(VW::multi_ex& actions);
 
   vw_fastcb::text_event _event;
-  std::vector<float> _logits;
+  vw_fastcb::scores _scores;
   vw_fastcb::ranked_actions _ranked;
 };
 
@@ -71,8 +71,8 @@ void cb_explore_adf_fastcb::predict(learner&, VW::multi_ex& actions)
 void cb_explore_adf_fastcb::fill_prediction(VW::multi_ex& actions)
 {
   _event.start(shared, actions);
-  explorer->score(_event, _logits);
-  _ranked.rank(*explorer, _logits);
+  explorer->score(_event, _scores);
+  _ranked.rank(*explorer, _scores);
 
   // VW expects the prediction on the first line of the event.
   auto& prediction = (shared != nullptr ? shared : actions[0])->pred.a_s;

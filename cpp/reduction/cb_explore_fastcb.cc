@@ -40,7 +40,7 @@ public:
 
 private:
   vw_fastcb::text_event _event;
-  std::vector<float> _logits;  // kept between events, like _pmf: nothing is allocated per action
+  vw_fastcb::scores _scores;  // kept between events, like _pmf: nothing is allocated per action
   std::vector<double> _pmf;
 };
 
@@ -48,8 +48,8 @@ void cb_explore_fastcb::predict(VW::example& ec)
 {
   explorer->observed_action(ec, count);  // refuse bad events here too: with -t nothing is learned
   _event.start(ec, count);
-  explorer->score(_event, _logits);
-  explorer->allocate(_logits, _pmf);
+  explorer->score(_event, _scores);
+  explorer->allocate(_scores, _pmf);
 
   auto& prediction = ec.pred.a_s;
   prediction.clear();

@@ -1,5 +1,6 @@
 #include "explorer.h"
 
+#include "allocation/allocation.h"
 #include "model_state.h"
 #include "strict/flags.h"
 
@@ -96,6 +97,7 @@ explorer::explorer(const fastcb_options& options, VW::workspace& all)
     , _kind(options.oracle())
     , _capacity(options.capacity())
     , _memory(options.memory())
+    , _members(options.members())
     , _policy(options.policy())
     , _range(options.min_cost(), options.max_cost())
 {
@@ -133,20 +135,25 @@ std::shared_ptr<VW::LEARNER::learner> explorer::set_up_base(VW::setup_base_i& st
     refuse_flags_of_gd(*stack_builder.get_options());
     check_place_of_gd(_kind, *_all, below);
   }
-  _regressor = _kind.make({*_all, below, _capacity, _memory});
+  _regressor = _kind.make({*_all, below, _capacity, _memory, _members});
   return base;
 }
 
-void explorer::score(event& of, std::vector<float>& logits)
+void explorer::score(event& of, scores& known)
 {
-  logits.resize(of.actions());
+  known.clear();
+  known.logits.resize(of.actions());
   if (_prints && _kind.replaces_gd) { print_features(of, of.has_slots() ? of.actions() : 1); }
-  _regressor->score(of, logits);
+  if (_policy.optimism > 0.) { _regressor->score_limits(of, _policy.shift(), known.logits, known.limits); }
+  else { _regressor->score(of, known.logits); }
   if (_kind.replaces_gd)
   {
-    for (auto& logit : logits) { logit = std::min(LOGIT_BOUND, std::max(-LOGIT_BOUND, logit)); }
+    for (auto* numbers : {&known.logits, &known.limits})
+    {
+      for (auto& logit : *numbers) { logit = std::min(LOGIT_BOUND, std::max(-LOGIT_BOUND, logit)); }
+    }
   }
-  of.keep_logits(logits);
+  of.keep_logits(known.logits);
 }
 
 // VW writes down what it predicts from: the features of each example with the weights in its table.
@@ -163,9 +170,10 @@ void explorer::print_features(event& of, size_t slots)
   _regressor->hide_weights();
 }
 
-void explorer::allocate(const std::vector<float>& logits, std::vector<double>& pmf)
+void explorer::allocate(const scores& known, std::vector<double>& pmf)
 {
-  _policy.allocate(logits, experience_now(), _predictions, pmf);
+  _policy.allocate(known.to_allocate(), experience_now(), _predictions, pmf);
+  if (!known.limits.empty()) { sigmoids(known.logits.data(), known.size(), _predictions.data()); }
 }
 
 experience explorer::experience_now() const

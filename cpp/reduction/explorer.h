@@ -34,6 +34,27 @@ class gd_per_model_state;
 
 namespace vw_fastcb
 {
+// Of all actions of an event: what is predicted, and the confidence limits from which probabilities are allocated,
+// which without optimism are none.
+struct scores
+{
+  std::vector<float> logits;
+  std::vector<float> limits;
+
+  size_t size() const { return logits.size(); }
+  const std::vector<float>& to_allocate() const { return limits.empty() ? logits : limits; }
+  void clear()
+  {
+    logits.clear();
+    limits.clear();
+  }
+  void add(const scores& other, size_t action)
+  {
+    logits.push_back(other.logits[action]);
+    if (!other.limits.empty()) { limits.push_back(other.limits[action]); }
+  }
+};
+
 class explorer
 {
 public:
@@ -49,11 +70,11 @@ public:
   // between the probabilities and the regressor.
   std::shared_ptr<VW::LEARNER::learner> set_up_base(VW::setup_base_i& stack_builder, size_t slots = 1);
 
-  // The logits of all actions of an event.
-  void score(event& of, std::vector<float>& logits);
+  // What is known of all actions of an event.
+  void score(event& of, scores& known);
 
-  // From logits to probabilities and, for predictions(), losses or rewards in [0,1], in the same order.
-  void allocate(const std::vector<float>& logits, std::vector<double>& pmf);
+  // From scores to probabilities and, for predictions(), losses or rewards in [0,1], in the same order.
+  void allocate(const scores& known, std::vector<double>& pmf);
   const std::vector<double>& predictions() const { return _predictions; }
 
   // Whether the first logit belongs to a better action than the second.
@@ -120,6 +141,7 @@ private:
   const oracle_kind& _kind;
   size_t _capacity;
   double _memory;
+  std::string _members;
   std::unique_ptr<regressor> _regressor;
   step_states* _step_states = nullptr;
   policy _policy;

@@ -98,6 +98,16 @@ void fastcb_options::add_shared_flags(option_group_definition& group)
               .default_value(0.f)
               .help("With --fastcb_oracle newton: after so many events one counts about a third of a new one, for "
                     "costs that drift; 0 forgets nothing"))
+      .add(make_option("fastcb_optimism", _optimism)
+              .keep()
+              .allow_override()
+              .default_value(0.f)
+              .help("With --fastcb_oracle newton or ensemble: probabilities are allocated from costs that lie so many "
+                    "deviations below what is predicted; 0 is the paper's rule"))
+      .add(make_option("fastcb_members", _members)
+              .keep()
+              .default_value("linear,curved,main,common,gd")
+              .help("With --fastcb_oracle ensemble: its members, to measure what each is worth"))
       .add(make_option("fastcb_bad_events", _bad_events)
               .keep()
               .allow_override()
@@ -150,6 +160,7 @@ policy fastcb_options::policy() const
   made.gamma_exponent = _gamma_exponent;
   made.regret = _regret;
   made.epsilon = _epsilon;
+  made.optimism = _optimism;
   return made;
 }
 
@@ -174,6 +185,7 @@ void fastcb_options::keep_meaning_of_weights(options_i& options) const
   {
     if (!options.was_supplied(flag.first)) { options.insert(flag.first, flag.second); }
   }
+  if (oracle().has_members && !options.was_supplied("fastcb_members")) { options.insert("fastcb_members", _members); }
   if (oracle().has_capacity && !options.was_supplied("fastcb_capacity"))
   {
     options.insert("fastcb_capacity", std::to_string(_capacity));
@@ -212,6 +224,13 @@ void fastcb_options::check_values(const options_i& options) const
             : std::string("--") + flag +
                   " is a flag of --fastcb_gamma power. Leave it out; --fastcb_regret is what to set.");
   }
+  require(oracle().has_deviations || _optimism == 0.f,
+      "--fastcb_optimism needs an oracle that knows how sure it is, and --fastcb_oracle " + _oracle +
+          " does not. Leave it out, or add --fastcb_oracle ensemble or newton.");
+  require(oracle().has_members || !options.was_supplied("fastcb_members"),
+      "--fastcb_members is a flag of --fastcb_oracle ensemble. Give both, or neither.");
+  require(std::isfinite(_optimism) && _optimism >= 0.f,
+      "--fastcb_optimism is " + number(_optimism) + "; it must be a finite number, 0 or larger.");
   require(!has_epochs() || _objective != "both",
       "--fastcb_gamma epochs follows the learner's loss or its reward, not both. Give --fastcb_objective loss or "
       "reward, "

@@ -24,6 +24,7 @@ struct fastcb_options
   const oracle_kind& oracle() const { return oracle_named(_oracle); }
   size_t capacity() const { return static_cast<size_t>(_capacity); }
   double memory() const { return _memory; }
+  const std::string& members() const { return _members; }
 
   // The flags, declared as VW expects. The two front doors share all but their own flag.
   VW::config::option_group_definition adf_group();
@@ -57,6 +58,8 @@ private:
   std::string _oracle;
   int64_t _capacity = 0;
   float _memory = 0.f;
+  float _optimism = 0.f;
+  std::string _members;
   std::string _bad_events;
   std::string _cb_type;
 };

@@ -15,16 +15,17 @@ class ranked_actions
 {
 public:
   // The best action comes first; ties keep their order.
-  void rank(explorer& explorer, const std::vector<float>& logits)
+  void rank(explorer& explorer, const scores& known)
   {
-    const size_t count = logits.size();
+    const size_t count = known.size();
     _ranked.resize(count);
+    const auto& logits = known.to_allocate();
     for (uint32_t a = 0; a < count; ++a) { _ranked[a] = {logits[a], a}; }
     std::sort(_ranked.begin(), _ranked.end(), [&explorer](const scored& x, const scored& y)
         { return explorer.better(x.logit, y.logit) || (x.logit == y.logit && x.action < y.action); });
-    _logits.resize(count);
-    std::transform(_ranked.begin(), _ranked.end(), _logits.begin(), [](const scored& s) { return s.logit; });
-    explorer.allocate(_logits, _pmf);
+    _in_order.clear();
+    for (const auto& next : _ranked) { _in_order.add(known, next.action); }
+    explorer.allocate(_in_order, _pmf);
   }
 
   size_t size() const { return _ranked.size(); }
@@ -40,7 +41,7 @@ private:
   };
   // Kept between events: nothing is allocated per action.
   std::vector<scored> _ranked;
-  std::vector<float> _logits;
+  scores _in_order;
   std::vector<double> _pmf;
 };
 }  // namespace vw_fastcb

@@ -32,6 +32,7 @@ from twins.fuzz import Journal, WorkspaceTwins, life
 from vw_fastcb import FastCB, Workspace, _engine, merge_models
 
 EACH_ORACLE = pytest.mark.parametrize("oracle", [kind.name for kind in _engine.oracles()])
+EACH_THAT_MERGES = pytest.mark.parametrize("oracle", [kind.name for kind in _engine.oracles() if kind.can_merge])
 SLOTS = Door(("--ccb_explore_adf", "--fastcb"), conditional, (2, 6))
 DOORS = pytest.mark.parametrize("door", [ADF, FIXED, SLOTS], ids=["adf", "fixed", "ccb"])
 ROUNDS = 60
@@ -156,7 +157,7 @@ def test_printing_a_model_changes_nothing(oracle: str, printing: str, tmp_path: 
     assert (tmp_path / "printed").stat().st_size > 100
 
 
-@EACH_ORACLE
+@EACH_THAT_MERGES
 @pytest.mark.parametrize("door", [ADF, FIXED], ids=["adf", "fixed"])
 def test_merging_with_what_has_learned_nothing_changes_nothing(oracle: str, door: Door, tmp_path: Path) -> None:
     model = model_of(oracle, door, tmp_path / "model", seed=1)
@@ -173,7 +174,7 @@ def test_merging_with_what_has_learned_nothing_changes_nothing(oracle: str, door
         )
 
 
-@EACH_ORACLE
+@EACH_THAT_MERGES
 @pytest.mark.parametrize("has_base", [False, True], ids=["new", "from_base"])
 def test_a_merged_model_has_learned_from_all_of_them(oracle: str, has_base: bool, tmp_path: Path) -> None:
     base = taught(oracle, 40)
@@ -188,6 +189,17 @@ def test_a_merged_model_has_learned_from_all_of_them(oracle: str, has_base: bool
     assert whole.events_ == 120 + 40 * has_base
     costs = whole.predict_cost([{"hour": 12.0}])[0]
     assert costs[2] < 0.3 < 0.7 < costs[1]
+
+
+@pytest.mark.parametrize("oracle", [kind.name for kind in _engine.oracles() if not kind.can_merge])
+@pytest.mark.parametrize("door", [ADF, FIXED], ids=["adf", "fixed"])
+def test_an_oracle_that_cannot_merge_says_so_and_keeps_its_models(oracle: str, door: Door, tmp_path: Path) -> None:
+    models = [model_of(oracle, door, tmp_path / f"model{seed}", seed=seed) for seed in (1, 2)]
+    before = [answers(model, door) for model in models]
+    for base in (None, models[0]):
+        with pytest.raises(RuntimeError, match="cannot be merged"):
+            merged(tmp_path / "whole", models, base)
+    assert all(np.array_equal(answers(model, door), answer) for model, answer in zip(models, before, strict=True))
 
 
 @EACH_ORACLE

@@ -158,7 +158,7 @@ public:
       : bandit(all)
       , _explorer(*explorer::of(all))
       , _event(all)
-      , _logits(actions)
+      , _actions(actions)
       , _pmf(actions)
       , _sums(actions)
   {
@@ -167,9 +167,9 @@ public:
   uint32_t play(const multiclass_rows& data, size_t row) override
   {
     refill(_ec, data.features, row);
-    _event.start(_ec, _logits.size());
-    _explorer.score(_event, _logits);
-    _explorer.allocate(_logits, _pmf);
+    _event.start(_ec, _actions);
+    _explorer.score(_event, _scores);
+    _explorer.allocate(_scores, _pmf);
     const auto action = draw_from_pmf();
     _explorer.learn(_event, action, cost(data, row, action));
     advance_clock(_all, 1.f);
@@ -191,7 +191,8 @@ private:
   explorer& _explorer;
   text_event _event;
   VW::example _ec;
-  std::vector<float> _logits;
+  size_t _actions;
+  scores _scores;
   std::vector<double> _pmf;
   std::vector<float> _sums;  // of the probabilities up to each action
 };
@@ -205,7 +206,6 @@ public:
       : bandit(all)
       , _explorer(*explorer::of(all))
       , _event(all)
-      , _logits(classes)
       , _costs(classes)
   {
   }
@@ -213,21 +213,22 @@ public:
   uint32_t play(const multiclass_rows& data, size_t row) override
   {
     refill(_ec, data.features, row);
-    _event.start(_ec, _logits.size());
-    _explorer.score(_event, _logits);
+    _event.start(_ec, _costs.size());
+    _explorer.score(_event, _scores);
+    const auto& logits = _scores.logits;
     const auto best = std::min_element(
-        _logits.begin(), _logits.end(), [this](float one, float other) { return _explorer.better(one, other); });
+        logits.begin(), logits.end(), [this](float one, float other) { return _explorer.better(one, other); });
     for (size_t a = 0; a < _costs.size(); ++a) { _costs[a] = cost(data, row, static_cast<uint32_t>(a)); }
     _explorer.learn_all(_event, _costs);
     advance_clock(_all, 1.f);
-    return static_cast<uint32_t>(best - _logits.begin());
+    return static_cast<uint32_t>(best - logits.begin());
   }
 
 private:
   explorer& _explorer;
   text_event _event;
   VW::example _ec;
-  std::vector<float> _logits;
+  scores _scores;
   std::vector<float> _costs;
 };
 

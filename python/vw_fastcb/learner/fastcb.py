@@ -141,7 +141,8 @@ class FastCB:
         allocation: Literal["reweighted", "igw"] = "reweighted",
         gamma_scale: float | None = None,
         gamma_exponent: float | None = None,
-        oracle: Literal["newton", "gd"] | None = None,
+        oracle: Literal["ensemble", "newton", "gd"] | None = None,
+        optimism: float | None = None,
         learning_rate: float | None = None,
         epsilon: float = 0.0,
         interactions: Sequence[str] | None = None,
@@ -159,6 +160,7 @@ class FastCB:
         self.gamma_scale = gamma_scale
         self.gamma_exponent = gamma_exponent
         self.oracle = oracle
+        self.optimism = optimism
         self.learning_rate = learning_rate
         self.epsilon = epsilon
         self.interactions = interactions

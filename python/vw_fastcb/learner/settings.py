@@ -44,6 +44,7 @@ class Settings:
     gamma_scale: float | None
     gamma_exponent: float | None
     oracle: str
+    optimism: float
     learning_rate: float | None
     epsilon: float
     interactions: tuple[str, ...]
@@ -72,6 +73,7 @@ class Settings:
             allocation=_one_of("allocation", given["allocation"], ("reweighted", "igw")),
             **_gamma(oracle, vw_args, given),
             oracle=oracle,
+            optimism=_number("optimism", given["optimism"] or 0.0),
             learning_rate=learning_rate,
             epsilon=_number("epsilon", given["epsilon"], most=1),
             interactions=_interactions(given["interactions"], n_actions),
@@ -132,6 +134,8 @@ class Settings:
             "bit_precision": bits or self.bits or _LEAST_BITS,
         }
         values |= {"learning_rate": self.learning_rate} if self.oracle == "gd" else {"fastcb_oracle": self.oracle}
+        if self.optimism > 0:
+            values["fastcb_optimism"] = self.optimism
         for name, value in values.items():
             words += [f"--{name}", str(value)]
         for product in self.interactions:
@@ -196,6 +200,7 @@ def params_of(flags: str, rewards: bool) -> dict[str, Any]:
         params["learning_rate"] = _as_written(kept.pop("learning_rate", [str(_STEP)])[0])
     for name in ("gamma_scale", "gamma_exponent", "epsilon"):
         names[name] = (name, _as_written)
+    names["fastcb_optimism"] = ("optimism", _as_written)
     for flag, (name, kind) in names.items():
         if flag in kept:
             params[name] = kind(kept.pop(flag)[0])
@@ -370,7 +375,7 @@ _REFUSED_FLAGS = {
     **dict.fromkeys(("learning_rate",), "give it as learning_rate"),
     **dict.fromkeys(("bit_precision",), "give it as bits"),
     **{name: f"give it as {name}" for name in ("epsilon", "gamma_scale", "gamma_exponent")},
-    **{f"fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation", "oracle")},
+    **{f"fastcb_{name}": f"give it as {name}" for name in ("objective", "allocation", "oracle", "optimism")},
     **dict.fromkeys(("cb_min_cost", "cb_max_cost"), "give it as cost_range"),
     **dict.fromkeys(("cb_explore", "cb_explore_adf"), "give n_actions, or leave it out"),
 }
