@@ -6,6 +6,7 @@
 
 #include <pybind11/stl.h>
 
+#include <map>
 #include <optional>
 
 namespace py = pybind11;
@@ -330,6 +331,17 @@ void register_learner(py::module_& module)
           [](shared_learner& self, uint64_t state) { self.locked([&](array_learner&) { self.repeat_from(state); }); })
       .def_property_readonly(
           "events", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.events(); }); })
+      .def_property_readonly("members",
+          [](shared_learner& self)
+          {
+            std::map<std::string, double> weights;
+            self.locked(
+                [&](array_learner& l)
+                {
+                  for (const auto& member : l.members()) { weights[member.name] = member.weight; }
+                });
+            return weights;
+          })
       .def_property_readonly(
           "bits", [](shared_learner& self) { return self.locked([](array_learner& l) { return l.bits(); }); })
       .def_property(

@@ -293,6 +293,8 @@ array_learner::judgement array_learner::judge(const feature_rows& contexts, cons
 
 double array_learner::gamma() const { return _explorer->gamma(_scores.size()); }
 
+std::vector<member_weight> array_learner::members() const { return _explorer->oracle().members(); }
+
 uint64_t array_learner::events() const { return _explorer->events(); }
 
 uint64_t array_learner::arithmetic() const { return _explorer->arithmetic(); }

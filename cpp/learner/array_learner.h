@@ -108,6 +108,7 @@ public:
       float weight, double threshold, const uint8_t* excluded = nullptr);
 
   double gamma() const;  // of the last prediction
+  std::vector<member_weight> members() const;
   uint64_t events() const;
 
   // By which arithmetic it learns; another one can be asked for before it has learned anything.

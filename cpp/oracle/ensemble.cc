@@ -47,8 +47,8 @@ const member_kind& kind_named(const std::string& name)
 }
 }  // namespace
 
-ensemble::ensemble(std::function<weight_table()> vw_table, std::unique_ptr<gd> descent, const std::string& members,
-    bool has_products, size_t capacity, double memory)
+ensemble::ensemble(std::function<weight_table()> vw_table, std::unique_ptr<regressor> descent,
+    const std::string& members, bool has_products, size_t capacity, double memory)
     : _vw_table(std::move(vw_table))
     , _rest([this] { return own_table(); })
     , _memory(memory)

@@ -3,7 +3,6 @@
 // (second_order_member.h, ensemble.cc); beside them stands VW's own gradient descent. All read an event once.
 #pragma once
 
-#include "gd.h"
 #include "mixture.h"
 #include "regressor.h"
 #include "second_order_member.h"
@@ -24,7 +23,7 @@ class ensemble : public regressor
 public:
   // `members` are names with commas between them. Without products, members that differ by them alone are one.
   // With `memory` above 0, an event counts 1/e after as many others.
-  ensemble(std::function<weight_table()> vw_table, std::unique_ptr<gd> descent, const std::string& members,
+  ensemble(std::function<weight_table()> vw_table, std::unique_ptr<regressor> descent, const std::string& members,
       bool has_products, size_t capacity, double memory);
 
   void score(event& of, std::vector<float>& logits) override;
@@ -77,7 +76,7 @@ private:
   size_t _products = 0;
   size_t _most_products;
   std::vector<second_order_member> _members;
-  std::unique_ptr<gd> _gd;  // null where it is no member
+  std::unique_ptr<regressor> _gd;  // null where it is no member
   mixture _mixture;
   uint64_t _time = 0;  // events learned
 

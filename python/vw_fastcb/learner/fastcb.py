@@ -100,11 +100,14 @@ class FastCB:
             event. "loss" unless given, and "both" with `reward_range`.
         allocation: "reweighted" is FastCB's rule, "igw" SquareCB's.
         gamma_scale: gamma = gamma_scale * t ** gamma_exponent after t events: the larger, the greedier. 50 and 0.4
-            unless given; with `oracle="gd"` 10 and 0.5.
+            unless given; 200 and 0.5 with `oracle="ensemble"`, 10 and 0.5 with `oracle="gd"`.
         gamma_exponent: See `gamma_scale`.
         oracle: Who predicts costs. "newton" is of second order: it needs no step size, scales columns itself, and
-            learns fastest. "gd" is VW's own learner. None takes "newton", unless `learning_rate` or a flag in `vw_args`
-            asks for VW's learner.
+            learns fastest. "ensemble" asks regressions of second order, one of which sees curves, and "gd", and
+            trusts those that foresaw best. "gd" is VW's own learner. None takes "newton", unless `learning_rate` or a
+            flag in `vw_args` asks for VW's learner.
+        optimism: Probabilities are allocated as if each action cost so many standard deviations less than predicted:
+            the less is known of an action, the sooner it is tried. 0 is the paper's rule. Not with `oracle="gd"`.
         learning_rate: The step size of `oracle="gd"`, 0.5 unless given.
         epsilon: Every action gets at least the probability epsilon / A.
         interactions: Namespaces to multiply; ("xa",) unless given where actions have features, else none.
@@ -882,6 +885,12 @@ class FastCB:
         """How many events were learned."""
         self._refuse_closed()
         return 0 if self._engine is None else self._engine.learner.events
+
+    @property
+    def members_(self) -> dict[str, float]:
+        """How much each member of an ensemble counts, by name; empty for other oracles."""
+        self._refuse_closed()
+        return {} if self._engine is None else self._engine.learner.members
 
     @property
     def n_features_in_(self) -> int:

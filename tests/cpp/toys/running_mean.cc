@@ -18,12 +18,15 @@ public:
     for (size_t action = 0; action < logits.size(); ++action) { logits[action] = logit(slot_of(of, action)); }
   }
 
-  void learn(event& of, size_t action, float outcome) override
+  double learn(event& of, size_t action, float outcome) override
   {
-    auto& sums = at(slot_of(of, action));
+    const size_t slot = slot_of(of, action);
+    const float predicted = logit(slot);
     const double weight = of.weight(of.has_slots() ? 0 : action);
+    auto& sums = at(slot);
     sums.weight += weight;
     sums.outcomes += weight * double{outcome};
+    return double{predicted};
   }
 
   // No feature adds anything: all of it is the constant's, which has no name.

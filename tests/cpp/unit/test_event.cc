@@ -176,7 +176,7 @@ UNIT_TEST(slot_scores_are_sums_for_each_slot_also_around_the_end_of_the_table)
         keys[i] = rng() % numbers.size();
         values[i] = static_cast<float>(rng() % 10) / 10.f;
       }
-      const vw_fastcb::keyed_features features{keys.data(), values.data(), keys.size(), 1, 1, true};
+      const vw_fastcb::keyed_features features{keys.data(), values.data(), keys.size(), 0, 1, 1, true};
       std::vector<float> scores(slots);
       vw_fastcb::slot_scorer().score(features, {numbers.data(), numbers.size() - 1, 0, apart}, .5f, scores);
       for (size_t slot = 0; slot < slots; ++slot)

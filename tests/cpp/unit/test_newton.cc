@@ -237,7 +237,7 @@ UNIT_TEST(a_regressor_says_if_it_cannot_learn_all_outcomes)
   struct silent : regressor
   {
     void score(vw_fastcb::event&, std::vector<float>&) override {}
-    void learn(vw_fastcb::event&, size_t, float) override {}
+    double learn(vw_fastcb::event&, size_t, float) override { return 0.; }
     void explain(std::vector<vw_fastcb::explained_term>&, size_t) override {}
   } oracle;
   array_of_features event;
