@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-all lint format bench wheel wheels arm64 docs sanitize sanitize-address sanitize-thread clean
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1	/' | expand -t 18
 
 demo: $(VENV)/.built $(VENV)/.installed-bench  ## learn online on a real data set and draw the result
 	$(BIN)/fastcb demo --picture fastcb-demo.png
@@ -57,11 +57,11 @@ wheel: $(VENV)/.built $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## a many
 
 # VW's core is compiled once for each processor, about 6 minutes on two cores, and kept in the user's cache like the other; so
 # are the releases of Debian that they are built and tried in.
-wheels: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## wheels for x86-64 and aarch64, built in Debian 11, tried on 3.11, 3.13, 3.14
+wheels: $(VENV)/.installed-wheel  ## wheels for x86-64 and aarch64, built in Debian 11, tried on 3.11, 3.13, 3.14
 	$(wheels_python) wheels/build.py
 	$(wheels_python) wheels/try_out.py
 
-arm64: $(VENV)/.installed-dev $(VENV)/.installed-wheel  ## the wheel for aarch64 alone, tried on qemu against stock VW
+arm64: $(VENV)/.installed-wheel  ## the wheel for aarch64 alone, tried on qemu against stock VW
 	$(wheels_python) wheels/build.py aarch64-3.11
 	$(wheels_python) wheels/try_out.py aarch64-3.11
 wheels_python = env -u MAKEFLAGS PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
