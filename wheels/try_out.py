@@ -130,8 +130,9 @@ exec {python} -m pytest -q -p no:cacheprovider -n {WORKERS} --dist load --junitx
     subprocess.run(command, check=False)
     outcome = Outcome(wheel, (work / "python").read_text().strip(), time.monotonic() - begin)
     for case in ElementTree.parse(work / "report.xml").iter("testcase"):
-        # A file that cannot be imported has no class.
-        file = (case.get("classname") or str(case.get("name"))).split(".")[2]
+        # A file that cannot be imported has no class, and what interrupts the run has neither.
+        where = f"{case.get('classname')}.{case.get('name')}"
+        file = next((part for part in where.split(".") if part.startswith("test_")), "the run")
         kinds = {child.tag for child in case}
         state = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
         outcome.files.setdefault(file, Counter())[state] += 1
