@@ -54,7 +54,11 @@ _OPTIONS: dict[str, Any] = {
     "gamma_scale": Annotated[float | None, _option("gamma = scale * t ** exponent after t events.")],
     "gamma_exponent": Annotated[float | None, _option("See --gamma-scale.")],
     "oracle": Annotated[
-        Literal["newton", "gd"] | None, _option("Who predicts: a second-order learner, or VW's gradient descent.")
+        Literal["ensemble", "newton", "gd"] | None,
+        _option("Who predicts: several that are weighed, a second-order learner, or VW's gradient descent."),
+    ],
+    "optimism": Annotated[
+        float | None, _option("Costs count so many deviations less than predicted: what is little known is tried.")
     ],
     "learning_rate": Annotated[float | None, _option("The step size of --oracle gd.")],
     "epsilon": Annotated[float | None, _option("Every action gets at least the probability epsilon / A.")],

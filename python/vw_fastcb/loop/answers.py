@@ -64,6 +64,7 @@ class Status:
         left_out: How many values did not fit their column and were left out of the decision, by column; those of
             actions have `action_features.` before their name. At most 100 columns are named; the empty name stands for
             the others.
+        members: How much each member counts with `oracle="ensemble"`, by name; empty for other oracles.
         bytes: The size of the journal.
         problems: Why the loop is not ready, in words; empty where it is.
         warnings: What is wrong although the loop goes on, in words.
@@ -85,6 +86,7 @@ class Status:
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
+    members: dict[str, float] = field(default_factory=dict)
 
     @property
     def ready(self) -> bool:

@@ -112,7 +112,8 @@ class Loop:
         allocation: Literal["reweighted", "igw"] = _UNSET,
         gamma_scale: float | None = _UNSET,
         gamma_exponent: float | None = _UNSET,
-        oracle: Literal["newton", "gd"] | None = _UNSET,
+        oracle: Literal["ensemble", "newton", "gd"] | None = _UNSET,
+        optimism: float | None = _UNSET,
         learning_rate: float | None = _UNSET,
         epsilon: float = _UNSET,
         interactions: Sequence[str] | None = _UNSET,
@@ -158,6 +159,7 @@ class Loop:
             gamma_scale: See `FastCB`.
             gamma_exponent: See `FastCB`.
             oracle: See `FastCB`.
+            optimism: See `FastCB`.
             learning_rate: See `FastCB`.
             epsilon: See `FastCB`.
             interactions: See `FastCB`.

@@ -117,6 +117,10 @@ class Model:
         """The model as `FastCB.save` would write it; nothing where there is none."""
         return b"" if self._engine is None else self._engine.model()
 
+    def members(self) -> dict[str, float]:
+        """How much each member of an ensemble counts, by name; empty for other oracles."""
+        return {} if self._engine is None else self._engine.learner.members
+
     def columns(self) -> Any:
         """The columns that are known, to be given to a twin that has not seen all decisions."""
         if self._engine is None:
@@ -225,8 +229,13 @@ def sha256(content: bytes) -> str:
 def _given_anew(settings: Settings, content: bytes) -> LearnerModel:
     """A model with settings that may be given anew: they change its answers, and keep the weights it has."""
     given = {"epsilon": settings.epsilon, **settings.gamma}
+    if settings.optimism > 0:
+        given["fastcb_optimism"] = settings.optimism
     flags = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     model = read_model(content, DEFAULTS, flags=flags)
+    if settings.optimism == 0 and model.params.get("optimism"):  # models without it stay the bytes that they were
+        flags += ["--fastcb_optimism", "0"]
+        model = read_model(content, DEFAULTS, flags=flags)
     if model.params.get("n_actions") != settings.n_actions:
         content = with_more_actions(content, settings.n_actions or 0, settings.action_names)
         model = read_model(content, DEFAULTS, flags=flags)

@@ -31,6 +31,7 @@ KEEPING = (
     "epsilon",
     "gamma_scale",
     "gamma_exponent",
+    "optimism",
     "columns",
     "action_columns",
     "mismatch",
@@ -206,7 +207,7 @@ class LoopSettings:
         """Names and values, those of the learner among them, as users say them."""
         chosen = {
             name: getattr(self.model, name)
-            for name in ("objective", "oracle", "learning_rate", "gamma_scale", "gamma_exponent")
+            for name in ("objective", "oracle", "optimism", "learning_rate", "gamma_scale", "gamma_exponent")
         }
         whole = {**DEFAULTS, **self.learner, **chosen}
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("learner", "longest_wait")}

@@ -631,12 +631,14 @@ class Worker:
                     "early": summary["early"],
                     "counts": summary["counts"],
                     "left_out": dict(learner.left_out),
+                    "members": learner.model.members(),
                     "new_letters": len(learner.dead_letters),
                     "generation": self._generation,
                 }
             view = self._view
         if view is None:
-            return {"applied": 0, "learned": 0, **_NOTHING_YET, "left_out": {}, "new_letters": 0, "generation": 0}
+            nothing = {"applied": 0, "learned": 0, "left_out": {}, "members": {}, "new_letters": 0, "generation": 0}
+            return {**nothing, **_NOTHING_YET}
         return {
             "applied": view.applied,
             "learned": view.model.events,
@@ -644,6 +646,7 @@ class Worker:
             "early": view.summary["early"],
             "counts": view.summary["counts"],
             "left_out": dict(view.summary.get("left_out", {})),
+            "members": view.model.members(),
             "new_letters": 0,
             "generation": view.generation,
         }

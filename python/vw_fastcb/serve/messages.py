@@ -134,6 +134,10 @@ class StatusAnswer(Struct, gc=False):
         dict[str, int],
         Meta(description="Values that did not fit their column and were left out of the decision, by column."),
     ]
+    members: Annotated[
+        dict[str, float],
+        Meta(description="How much each member of an ensemble counts, by name; empty for other oracles."),
+    ]
     ready: bool
     settings: Annotated[dict[str, Any], Meta(description="The journal's settings.")]
 

@@ -125,6 +125,15 @@ class _Journal(Collector):
         )
         for name, words in _GAUGES.items():
             yield GaugeMetricFamily(f"fastcb_loop_{name}", words, float(getattr(status, name)))
+        if status.members:
+            weights = GaugeMetricFamily(
+                "fastcb_member_weight",
+                "How much a member of the ensemble counts in the model that decides here.",
+                labels=["member"],
+            )
+            for member, weight in status.members.items():
+                weights.add_metric([member], weight)
+            yield weights
         if is_learner:  # others know an older state, and a sum over processes would count everything twice
             for name, count in status.counts.items():
                 yield CounterMetricFamily(
