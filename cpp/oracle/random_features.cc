@@ -28,6 +28,13 @@ double uniform(uint64_t name, uint64_t place)
   return (static_cast<double>(mixed(mixed(name) + place) >> UNUSED_BITS) + .5) * STEP;
 }
 
+lanes load(const double* from)
+{
+  lanes loaded;
+  std::memcpy(&loaded, from, sizeof(loaded));
+  return loaded;
+}
+
 // The cosine of 2 pi times a number, within 1e-9.
 lanes cosine_of_turns(lanes turns)
 {
@@ -69,22 +76,24 @@ void random_features::of(const double* row, double* features) const
   const double count = _columns > 0 ? static_cast<double>(_columns) : 1.;
   const double to_turns = 1. / (std::sqrt(count) * TWO_PI);
   const double amplitude = std::sqrt(2. * count / static_cast<double>(COUNT));
-  auto& sums = _sums;
-  sums.assign(COUNT, 0.);
-  for (size_t column = 0; column < _columns; ++column)
+  // As many at a time as the processor has registers for.
+  constexpr size_t AT_ONCE = 5;
+  static_assert(COUNT % (AT_ONCE * LANES) == 0, "features are computed several at a time");
+  for (size_t first = 0; first < COUNT; first += AT_ONCE * LANES)
   {
-    const double value = row[column];
-    if (value == 0.) { continue; }
-    const double* const directions = _directions.data() + column * COUNT;
-    for (size_t k = 0; k < COUNT; ++k) { sums[k] += value * directions[k]; }
-  }
-  for (size_t k = 0; k < COUNT; k += LANES)
-  {
-    lanes turns, phases;
-    std::memcpy(&turns, sums.data() + k, sizeof(turns));
-    std::memcpy(&phases, _phases.data() + k, sizeof(phases));
-    const lanes values = amplitude * cosine_of_turns(turns * to_turns + phases);
-    std::memcpy(features + k, &values, sizeof(values));
+    lanes sums[AT_ONCE] = {};
+    const double* directions = _directions.data() + first;
+    for (size_t column = 0; column < _columns; ++column, directions += COUNT)
+    {
+      const lanes value = lanes{} + row[column];
+      for (size_t k = 0; k < AT_ONCE; ++k) { sums[k] += value * load(directions + k * LANES); }
+    }
+    for (size_t k = 0; k < AT_ONCE; ++k)
+    {
+      const size_t place = first + k * LANES;
+      const lanes values = amplitude * cosine_of_turns(sums[k] * to_turns + load(_phases.data() + place));
+      std::memcpy(features + place, &values, sizeof(values));
+    }
   }
 }
 }  // namespace vw_fastcb

@@ -27,6 +27,5 @@ private:
   size_t _columns = 0;
   std::vector<double> _directions;  // COUNT of each column
   std::vector<double> _phases;
-  mutable std::vector<double> _sums;  // kept from row to row
 };
 }  // namespace vw_fastcb

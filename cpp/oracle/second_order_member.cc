@@ -22,7 +22,6 @@ second_order_member::second_order_member(const member_kind& kind, size_t capacit
     , _first(kind.is_curved ? 1 + random_features::COUNT : 1)
     , _next_full(_first)
     , _next_alone(padded(_first + capacity))
-    , _places(1, 0)
     , _is_product(_first, false)
     , _priors(1, PRIOR_OF_INTERCEPT)
 {
@@ -33,11 +32,8 @@ second_order_member::second_order_member(const member_kind& kind, size_t capacit
 
 void second_order_member::add_column(uint64_t name, bool is_product)
 {
-  if (is_product && !_kind.reads_products)
-  {
-    _places.push_back(NOWHERE);
-    return;
-  }
+  const size_t column = _columns++;
+  if (is_product && !_kind.reads_products) { return; }
   // Products, of which there are many, leave room for features that come later.
   const bool has_room = _next_full < _first + _capacity && !(is_product && 2 * _full_products >= _capacity);
   const size_t place = has_room ? _next_full++ : _next_alone++;
@@ -46,10 +42,12 @@ void second_order_member::add_column(uint64_t name, bool is_product)
   ++_known;
   if (_kind.is_curved && has_room)
   {
-    _curved.push_back(static_cast<uint32_t>(_places.size()));
+    _curved.push_back(static_cast<uint32_t>(column));
     _random.add_column(name);
   }
-  _places.push_back(static_cast<uint32_t>(place));
+  auto& last = _runs.back();
+  if (column == last.column + last.count && place == last.place + last.count) { ++last.count; }
+  else { _runs.push_back({column, place, 1}); }
   if (_is_product.size() <= place) { _is_product.resize(place + 1, false); }
   _is_product[place] = is_product;
 }
@@ -69,12 +67,16 @@ void second_order_member::count_columns()
 
 void second_order_member::take_row(const shared_row& row)
 {
-  _row.assign(padded(_priors.size()), 0.);
-  for (size_t column = 0; column < _places.size(); ++column)
+  // What lies between the runs stays 0.
+  if (_row.size() != padded(_priors.size())) { _row.assign(padded(_priors.size()), 0.); }
+  for (const auto& run : _runs)
   {
-    const auto place = _places[column];
-    if (place == NOWHERE) { continue; }
-    _row[place] = row.standardised[column] * (_kind.keeps_sizes ? row.sizes[column] : 1.);
+    const double* const from = row.standardised.data() + run.column;
+    double* const to = _row.data() + run.place;
+    std::copy_n(from, run.count, to);
+    if (!_kind.keeps_sizes) { continue; }
+    const double* const sizes = row.sizes.data() + run.column;
+    for (size_t i = 0; i < run.count; ++i) { to[i] *= sizes[i]; }
   }
   if (!_kind.is_curved || _row.size() <= _first) { return; }
   _curved_row.resize(_curved.size());

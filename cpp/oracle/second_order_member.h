@@ -40,7 +40,7 @@ public:
   size_t capacity() const { return _capacity; }
 
   // How many of the shared columns it knows, and the next one. Its random features depend on its name alone.
-  size_t columns() const { return _places.size(); }
+  size_t columns() const { return _columns; }
   void add_column(uint64_t name, bool is_product);
 
   // Between events: the columns that were added count.
@@ -59,8 +59,6 @@ public:
   void read(byte_reader& in);
 
 private:
-  static constexpr uint32_t NOWHERE = UINT32_MAX;
-
   struct slot_weights
   {
     newton_weights weights;
@@ -72,13 +70,21 @@ private:
   member_kind _kind;
   size_t _capacity;
   double _share;
-  size_t _first;                  // place of the first column in a row, behind the intercept and random features
-  size_t _next_full;              // place of the next column with a full covariance
-  size_t _next_alone;             // and of the next with a variance of its own
-  size_t _full_products = 0;      // products with a full covariance
-  size_t _mains = 0;              // columns that are no products
-  size_t _known = 0;              // columns in all
-  std::vector<uint32_t> _places;  // in a row, of the shared columns
+  size_t _first;              // place of the first column in a row, behind the intercept and random features
+  size_t _next_full;          // place of the next column with a full covariance
+  size_t _next_alone;         // and of the next with a variance of its own
+  size_t _full_products = 0;  // products with a full covariance
+  size_t _mains = 0;          // columns that are no products
+  size_t _known = 0;          // columns in all
+  // Shared columns that lie beside each other in a row, too.
+  struct run
+  {
+    size_t column;
+    size_t place;
+    size_t count;
+  };
+  size_t _columns = 1;  // shared ones, the intercept included
+  std::vector<run> _runs{{0, 0, 1}};
   std::vector<bool> _is_product;  // of places
   std::vector<uint32_t> _curved;  // the shared columns of which there are random features
   random_features _random;
