@@ -135,6 +135,7 @@ std::shared_ptr<VW::LEARNER::learner> explorer::set_up_base(VW::setup_base_i& st
     refuse_flags_of_gd(*stack_builder.get_options());
     check_place_of_gd(_kind, *_all, below);
   }
+  if (_kind.has_deviations) { refuse_flags_against_second_order(*stack_builder.get_options(), _kind.name); }
   _regressor = _kind.make({*_all, below, _capacity, _memory, _members});
   return base;
 }

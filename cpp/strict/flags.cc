@@ -187,9 +187,18 @@ void refuse_flags_of_gd(const options_i& options)
                                              ": it has no step size and nothing else of VW's gradient descent, and "
                                              "counts each event once. Leave one of the two out.");
   }
+}
+
+void refuse_flags_against_second_order(const options_i& options, const std::string& oracle)
+{
   require(!options.was_supplied("noconstant"),
-      "--fastcb_oracle newton cannot be combined with --noconstant: it takes the mean from each feature, which amounts "
-      "to a constant. Leave one of the two out.");
+      "--fastcb_oracle " + oracle +
+          " cannot be combined with --noconstant: it takes the mean from each feature, which "
+          "amounts to a constant. Leave one of the two out.");
+  require(!options.was_supplied("passes"),
+      "--fastcb_oracle " + oracle +
+          " cannot be combined with --passes: it knows how sure it is, and would be surer "
+          "than its events allow, because it counts each event once. Leave one of the two out.");
 }
 
 void refuse_orphans(const options_i& options)
@@ -202,7 +211,7 @@ void refuse_orphans(const options_i& options)
     return;
   }
   for (const char* flag : {"fastcb_objective", "fastcb_allocation", "fastcb_gamma", "fastcb_regret", "fastcb_oracle",
-           "fastcb_capacity", "fastcb_memory", "fastcb_bad_events"})
+           "fastcb_capacity", "fastcb_memory", "fastcb_optimism", "fastcb_members", "fastcb_bad_events"})
   {
     require(!options.was_supplied(flag), std::string("--") + flag + " was given without --fastcb. Add --fastcb.");
   }

@@ -20,6 +20,9 @@ void refuse_ignored_flags(const VW::config::options_i& options);
 // Refuses flags of VW's own regressor, where another one takes its place.
 void refuse_flags_of_gd(const VW::config::options_i& options);
 
+// Refuses flags that contradict what an oracle of second order is.
+void refuse_flags_against_second_order(const VW::config::options_i& options, const std::string& oracle);
+
 // Refuses FastCB's own flags without --fastcb, and --fastcb without a kind of actions.
 void refuse_orphans(const VW::config::options_i& options);
 }  // namespace vw_fastcb

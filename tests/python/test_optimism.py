@@ -89,6 +89,8 @@ def test_a_model_keeps_its_optimism_and_another_may_be_given(oracle: str, tmp_pa
         ("--fastcb_oracle ensemble --fastcb_members linear,nobody", "expected names with commas"),
         ("--fastcb_oracle ensemble --fastcb_members ,", "expected names with commas"),
         ("--fastcb_oracle ensemble --fastcb_gamma epochs", "needs a bound on the regressor's regret"),
+        ("--fastcb_oracle ensemble --noconstant", "cannot be combined with --noconstant"),
+        ("--fastcb_oracle ensemble --passes 3 --cache_file c", "cannot be combined with --passes"),
     ],
 )
 def test_what_makes_no_sense_is_refused(flags: str, sentence: str) -> None:
