@@ -33,6 +33,22 @@ std::array<Number*, ROWS_AT_ONCE> rows_from(Number* first, size_t stride)
   return {first, first + stride, first + 2 * stride, first + 3 * stride};
 }
 
+// Sums whose total is the product of a row with each of several rows of a square matrix. Each part of `row` is read
+// once for all of them.
+struct row_products
+{
+  row_products(const double* first, size_t stride, const double* row)
+  {
+    const auto rows = rows_from<const double>(first, stride);
+    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
+    {
+      const doubles part = load(row + j);
+      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { sums[k] += load(rows[k] + j) * part; }
+    }
+  }
+  doubles sums[ROWS_AT_ONCE] = {};
+};
+
 double dot(const double* x, const double* y, size_t count)
 {
   doubles even{};
@@ -81,14 +97,8 @@ double newton_weights::variance_of(const double* row) const
   doubles all{};
   for (size_t i = 0; i < _full; i += ROWS_AT_ONCE)
   {
-    const auto rows = rows_from<const double>(_covariance.data() + i * stride, stride);
-    doubles sums[ROWS_AT_ONCE] = {};
-    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
-    {
-      const doubles part = load(row + j);
-      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { sums[k] += load(rows[k] + j) * part; }
-    }
-    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { all += sums[k] * row[i + k]; }
+    const row_products products(_covariance.data() + i * stride, stride, row);
+    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { all += products.sums[k] * row[i + k]; }
   }
   for (size_t i = stride; i < _weights.size(); i += DOUBLES_AT_ONCE)
   {
@@ -104,17 +114,10 @@ double newton_weights::find_direction(const double* row)
 {
   const size_t stride = _stride;
   double* const direction = _direction.data();
-  // Several rows of the covariance at a time, so that each part of `row` is read once for all of them.
   for (size_t i = 0; i < _full; i += ROWS_AT_ONCE)
   {
-    const auto rows = rows_from<const double>(_covariance.data() + i * stride, stride);
-    doubles sums[ROWS_AT_ONCE] = {};
-    for (size_t j = 0; j < stride; j += DOUBLES_AT_ONCE)
-    {
-      const doubles part = load(row + j);
-      for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { sums[k] += load(rows[k] + j) * part; }
-    }
-    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { direction[i + k] = total(sums[k]); }
+    const row_products products(_covariance.data() + i * stride, stride, row);
+    for (size_t k = 0; k < ROWS_AT_ONCE; ++k) { direction[i + k] = total(products.sums[k]); }
   }
   for (size_t i = stride; i < _direction.size(); i += DOUBLES_AT_ONCE)
   {
