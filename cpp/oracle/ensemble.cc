@@ -98,6 +98,7 @@ void ensemble::read(const keyed_features& features, bool admits)
   const size_t first_product = features.count - features.products;
   _in_rest.clear();
   _in_columns.clear();
+  _in_columns.reserve(features.count);
   for (uint32_t i = 0; i < features.count; ++i)
   {
     const auto key = features.keys[i];
@@ -106,11 +107,7 @@ void ensemble::read(const keyed_features& features, bool admits)
     if (column == standard_columns::NOT_HERE && admits && !(is_product && _products >= _most_products))
     {
       column = _columns.admit(key);
-      if (column == _is_product.size())
-      {
-        _is_product.push_back(is_product);
-        if (is_product) { ++_products; }
-      }
+      if (column == _is_product.size()) { note_column(is_product); }
     }
     if (column == standard_columns::NOT_HERE) { _in_rest.push_back(i); }
     else { _in_columns.push_back({static_cast<uint32_t>(column), double{features.values[i]}}); }
@@ -118,6 +115,13 @@ void ensemble::read(const keyed_features& features, bool admits)
   _columns.count_columns();
   _row.start(_columns.columns());
   for (const auto& feature : _in_columns) { _row.add(feature.column, feature.value); }
+}
+
+void ensemble::note_column(bool is_product)
+{
+  if (is_product) { ++_products; }
+  else { _mains.push_back(static_cast<uint32_t>(_is_product.size())); }
+  _is_product.push_back(is_product);
 }
 
 void ensemble::take_row()
@@ -214,17 +218,15 @@ void ensemble::see(event& of, size_t chosen)
   take_row();
 }
 
-// A column's size is its deviation compared with those of all features that are no products.
+// The size of a column that is no product is its deviation compared with those of all such columns.
 void ensemble::measure_sizes()
 {
   const auto& squares = _columns.seen().squares();
   double sum = 0.;
-  for (size_t i = 1; i < squares.size(); ++i) { sum += _is_product[i] ? 0. : squares[i]; }
-  const auto mains = static_cast<double>(_columns.features() - _products);
-  const double share = sum > 0. ? mains / sum : 0.;
-  _sizes.assign(padded(squares.size()), 0.);
-  for (size_t i = 1; i < squares.size(); ++i) { _sizes[i] = std::sqrt(squares[i] * share); }
-  _sizes[0] = 1.;
+  for (const auto main : _mains) { sum += squares[main]; }
+  const double share = sum > 0. ? static_cast<double>(_mains.size()) / sum : 0.;
+  _sizes.resize(padded(squares.size()), 0.);
+  for (const auto main : _mains) { _sizes[main] = std::sqrt(squares[main] * share); }
 }
 
 void ensemble::add_new_columns()
@@ -390,12 +392,9 @@ void ensemble::set_state(const regressor_state& state)
   _mixture.set_weights(std::move(weights));
   _columns.read(in);
   _is_product.assign(1, false);
+  _mains.clear();
   _products = 0;
-  for (size_t i = 1; i < _columns.columns(); ++i)
-  {
-    _is_product.push_back(in.next<uint8_t>() != 0);
-    _products += _is_product.back() ? 1 : 0;
-  }
+  for (size_t i = 1; i < _columns.columns(); ++i) { note_column(in.next<uint8_t>() != 0); }
   for (auto& member : _members) { member = second_order_member(member.kind(), member.capacity(), _memory); }
   measure_sizes();
   add_new_columns();
@@ -415,6 +414,7 @@ void ensemble::continue_from(const regressor& other)
   _columns.multiply_keys(by, over);
   _keys_per_name = by;
   _is_product = from._is_product;
+  _mains = from._mains;
   _products = from._products;
   _members = from._members;
   measure_sizes();

@@ -50,6 +50,7 @@ private:
   weight_table own_table();
   void read(const keyed_features& features, bool admits);
   void add_new_columns();
+  void note_column(bool is_product);
   void measure_sizes();
   void take_row();
   void see(event& of, size_t chosen);
@@ -73,6 +74,7 @@ private:
   standard_columns _columns;
   uint64_t _keys_per_name = 1;    // of the table, whose width VW says only when a model is loaded
   std::vector<bool> _is_product;  // of columns
+  std::vector<uint32_t> _mains;   // the columns that are no products, but for the intercept
   size_t _products = 0;
   size_t _most_products;
   std::vector<second_order_member> _members;
