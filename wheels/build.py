@@ -60,7 +60,7 @@ def build(target: Target) -> Path:
     for folder in ("out", "tmp"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "build/CMakeCache.txt").unlink(missing_ok=True)  # it knows where the last Python was
-    folders = {"/source": SOURCE, "/work": work, "/tmp": work / "tmp", "/cache": CACHE.parent, "/tools": tools()}
+    folders = {"/source": SOURCE, "/job": work, "/tmp": work / "tmp", "/cache": CACHE.parent, "/tools": tools()}
     inside = {**folders, "/compilers": gcc.folder}
     inside["/entrances"] = write_entrances(SOURCE / "build/wheels/entrances")
     suffix = f".cpython-{target.tag[2:]}-{target.machine}-linux-gnu.so"
@@ -85,7 +85,7 @@ def build(target: Target) -> Path:
     for name in ("/usr/include", "/usr/lib/gcc", "/usr/lib/gcc-cross", "/usr/aarch64-linux-gnu"):
         inside[name] = gcc.folder / name.lstrip("/")
     command = [f"python{target.python}", "-m", "pip", "wheel", "--verbose", "--no-deps", "--no-index", "/source"]
-    command += ["--no-build-isolation", "--wheel-dir=out", "--config-settings=build-dir=/work/build"]
+    command += ["--no-build-isolation", "--wheel-dir=out", "--config-settings=build-dir=/job/build"]
     command += [f"--config-settings=cmake.define.PYTHON_MODULE_EXTENSION={suffix}"]
     builder.run(command, inside, environment=environment, others=[(gcc, {**folders, **headers})])
     (wheel,) = (work / "out").glob("*.whl")

@@ -66,7 +66,7 @@ class Root:
         inner = " ".join(shlex.quote(f"{name}={value}") for name, value in environment.items())
         path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         run = f"env -i HOME=/root LANG=C.UTF-8 PATH={path} {inner} {shlex.join(map(str, words))}"
-        steps.append(f"exec chroot {shlex.quote(str(self.folder))} /bin/sh -c {shlex.quote('cd /work && exec ' + run)}")
+        steps.append(f"exec chroot {shlex.quote(str(self.folder))} /bin/sh -c {shlex.quote('cd /job && exec ' + run)}")
         return ["unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c", "\n".join(steps)]
 
     def run(self, words: Sequence[str | Path], folders: Mapping[str, Path], **more: object) -> None:

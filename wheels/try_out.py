@@ -75,9 +75,9 @@ def build_stock_program(target: Target, work: Path) -> Path:
     definitions = sorted({f"-D{name}" for name in (engine / "definitions.txt").read_text().split(";") if name})
     archives = [f"/engine/lib/{path.name}" for path in sorted((engine / "lib").glob("*.a"))]
     command = [f"{target.machine}-linux-gnu-g++", "-std=c++17", "-O3", "-DNDEBUG", "-ffp-contract=off", *definitions]
-    command += ["-fno-strict-aliasing", "-w", "-isystem", "/engine/include", "/work/vw_main.cc", "-o", "/work/vw"]
+    command += ["-fno-strict-aliasing", "-w", "-isystem", "/engine/include", "/job/vw_main.cc", "-o", "/job/vw"]
     command += ["-Wl,--start-group", *archives, "-Wl,--end-group", "-pthread", "-ldl"]
-    compilers().run(command, {"/engine": engine, "/work": work})
+    compilers().run(command, {"/engine": engine, "/job": work})
     return work / "vw"
 
 
@@ -94,7 +94,7 @@ def try_out(target: Target) -> Outcome:
     environment = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     if is_emulated(target):
         build_stock_program(target, work)
-        environment["VW_FASTCB_STOCK"] = "/work/vw"
+        environment["VW_FASTCB_STOCK"] = "/job/vw"
     # The tests and what they read, but not the package: what is imported is the wheel.
     for name in (
         "pyproject.toml",
@@ -110,7 +110,7 @@ def try_out(target: Target) -> Outcome:
         path = SOURCE / name
         copy = shutil.copytree if path.is_dir() else shutil.copy
         copy(path, work / "tests" / name)
-    python = "/work/venv/bin/python"
+    python = "/job/venv/bin/python"
     says = "print(platform.python_version(), platform.machine(), *platform.libc_ver())"
     install = "venv/bin/python -m pip install -q --no-index --no-compile --find-links /wheels"
     script = f"""set -e
@@ -120,11 +120,11 @@ test -x venv/bin/python || python{target.python} -m venv venv
 venv/bin/python -m pip check
 cd tests
 {python} -c 'import vw_fastcb; assert "site-packages" in vw_fastcb.__file__'
-{python} -c 'import platform; {says}' > /work/python
-exec {python} -m pytest -q -p no:cacheprovider -n {WORKERS} --dist load --junitxml=/work/report.xml \\
+{python} -c 'import platform; {says}' > /job/python
+exec {python} -m pytest -q -p no:cacheprovider -n {WORKERS} --dist load --junitxml=/job/report.xml \\
   {" ".join(fast_tests(on_qemu=is_emulated(target)))}
 """
-    folders = {"/work": work, "/tmp": work / "tmp", "/wheels": wheelhouse, "/dist": wheel.parent}
+    folders = {"/job": work, "/tmp": work / "tmp", "/wheels": wheelhouse, "/dist": wheel.parent}
     begin = time.monotonic()
     command = target.home().command(["/bin/sh", "-c", script], folders, environment)
     subprocess.run(command, check=False)

@@ -1,5 +1,5 @@
 // --fastcb_oracle ensemble: the paper's aggregating rule over members that fail in different places. Regressions of
-// second order see different columns at different sizes, one of them sees curves and one forgets
+// second order see different columns at different sizes; one of them sees curves
 // (second_order_member.h, ensemble.cc); beside them stands VW's own gradient descent. All read an event once.
 #pragma once
 
